@@ -1,0 +1,48 @@
+# `make` lists the targets. Everything runs in .venv, which is built once and rebuilt when its inputs change.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help venv java demo test check bench catalogue clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(STAMP) ## build .venv with everything in it
+
+$(STAMP): pyproject.toml constraints.txt scripts/ensure_python.sh
+	@scripts/ensure_python.sh $(PYTHON)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench]"
+	@touch $@
+
+java: ## find Java 17 or newer, or install it (Debian and Ubuntu, as root)
+	@scripts/ensure_java.sh
+
+demo: java venv ## find congestion episodes and dye frames in made-up data, with pictures
+	$(BIN)/windrow demo
+
+test: java venv ## core tests, then those that need Spark
+	$(BIN)/python -m pytest -m "not spark"
+	$(BIN)/python -m pytest -m spark
+
+check: java venv ## lint, format, types, layers, examples in docstrings and README
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy src
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest --doctest-modules src
+	$(BIN)/python -m pytest --doctest-glob=README.md README.md
+
+bench: java venv ## Windrow beside its peers (makes its data in bench-data/ first)
+	$(BIN)/python benchmarks/run.py
+
+catalogue: venv ## write catalogue.md from the classes
+	$(BIN)/python scripts/catalogue.py
+
+clean: ## remove .venv, caches and whatever demo and Spark leave behind (not bench-data/)
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf demo-out spark-warehouse metastore_db derby.log artifacts
+	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,61 @@
+"""The number of tuples, or of non-null values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from windrow.aggregates.base import AggregateFunction, Kind
+
+
+@dataclass(frozen=True, repr=False)
+class Count(AggregateFunction):
+    """The number of tuples; with a column, the number of its non-null values.
+
+    >>> import windrow as wr
+    >>> wr.count()
+    count()
+    >>> wr.count("speed").compute([40.0, None, 38.5])
+    2
+    """
+
+    column: str = "*"
+
+    kind: ClassVar[Kind] = "distributive"
+    needs: ClassVar[int] = 0
+    keeps_integers: ClassVar[bool] = True
+    accepts_instants: ClassVar[bool] = True
+    monotonic = "always"
+    source: ClassVar[str] = "papers/004, table 3.1"
+    builtin: ClassVar[bool] = True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column whose values are counted; none when tuples are."""
+        return () if self.column == "*" else (self.column,)
+
+    def result_type(self, values: pa.DataType) -> pa.DataType:
+        """A 64-bit integer, whatever is counted."""
+        return pa.int64()
+
+    @staticmethod
+    def zero(integral: bool) -> tuple[float, ...]:  # noqa: D102
+        return (0,)
+
+    @staticmethod
+    def add(s: tuple[int], x: float) -> tuple[int]:  # noqa: D102
+        return (s[0] + 1,)
+
+    @staticmethod
+    def merge(a: tuple[int], b: tuple[int]) -> tuple[int]:  # noqa: D102
+        return (a[0] + b[0],)
+
+    @staticmethod
+    def finish(s: tuple[int]) -> int:  # noqa: D102
+        return s[0]
+
+    @staticmethod
+    def remove(s: tuple[int], x: float) -> tuple[int]:  # noqa: D102
+        return (s[0] - 1,)

@@ -1,0 +1,85 @@
+"""Sum and mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from windrow.aggregates.base import AggregateFunction, Kind
+
+State = tuple[float, float]
+
+
+@dataclass(frozen=True, repr=False)
+class Sum(AggregateFunction):
+    """The sum: of integers as a 64-bit integer, of floats as a float.
+
+    >>> import windrow as wr
+    >>> wr.sum("volume").compute([3, 4, None])
+    7
+    """
+
+    kind: ClassVar[Kind] = "distributive"
+    keeps_integers: ClassVar[bool] = True
+    monotonic = "non-negative"
+    source: ClassVar[str] = "papers/004, table 3.1"
+    builtin: ClassVar[bool] = True
+
+    def result_type(self, values: pa.DataType) -> pa.DataType:
+        """A 64-bit integer over integers, a float over anything else."""
+        return pa.int64() if pa.types.is_integer(values) else pa.float64()
+
+    @staticmethod
+    def zero(integral: bool) -> tuple[float, ...]:  # noqa: D102
+        return (0,)
+
+    @staticmethod
+    def add(s: tuple[float], x: float) -> tuple[float]:  # noqa: D102
+        return (s[0] + x,)
+
+    @staticmethod
+    def merge(a: tuple[float], b: tuple[float]) -> tuple[float]:  # noqa: D102
+        return (a[0] + b[0],)
+
+    @staticmethod
+    def finish(s: tuple[float]) -> float:  # noqa: D102
+        return s[0]
+
+    @staticmethod
+    def remove(s: tuple[float], x: float) -> tuple[float]:  # noqa: D102
+        return (s[0] - x,)
+
+
+@dataclass(frozen=True, repr=False)
+class Mean(AggregateFunction):
+    """The arithmetic mean, kept as a count and a sum.
+
+    >>> import windrow as wr
+    >>> wr.mean("speed").compute([40, 41])
+    40.5
+    """
+
+    source: ClassVar[str] = "papers/004, table 3.1"
+    builtin: ClassVar[bool] = True
+
+    @staticmethod
+    def zero() -> State:  # noqa: D102
+        return (0.0, 0.0)
+
+    @staticmethod
+    def add(s: State, x: float) -> State:  # noqa: D102
+        return (s[0] + 1.0, s[1] + x)
+
+    @staticmethod
+    def merge(a: State, b: State) -> State:  # noqa: D102
+        return (a[0] + b[0], a[1] + b[1])
+
+    @staticmethod
+    def finish(s: State) -> float:  # noqa: D102
+        return s[1] / s[0] if s[0] > 0.0 else 0.0
+
+    @staticmethod
+    def remove(s: State, x: float) -> State:  # noqa: D102
+        return (s[0] - 1.0, s[1] - x)

@@ -1,0 +1,71 @@
+"""The progressing attribute: what kind of quantity `on` is, and how durations are measured in it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.aggregates.keeper import Values, instants, read_numbers
+from windrow.errors import TypeMismatchError
+from windrow.frames.duration import Duration, to_clock
+
+ClockKind: TypeAlias = Literal["timestamp", "date", "integer", "float"]
+LARGEST = int(np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The type of `on` as the kernels see it: 64-bit integers for instants and integers, else floats.
+
+    >>> Clock.of(pa.timestamp("us", "UTC"), "ts").at_least("3 minutes", "min_duration")
+    180000000
+    """
+
+    kind: ClockKind
+    type: pa.DataType
+
+    @classmethod
+    def of(cls, kind: pa.DataType, column: str) -> Clock:
+        """The clock of a column, by its Arrow type."""
+        if pa.types.is_timestamp(kind):
+            return cls("timestamp", kind)
+        if pa.types.is_date32(kind):
+            return cls("date", kind)
+        if pa.types.is_integer(kind):
+            return cls("integer", kind)
+        if pa.types.is_floating(kind):
+            return cls("float", kind)
+        raise TypeMismatchError(
+            f"on: column {column!r} is of type {kind}; it must be a timestamp, a date, an integer or a float"
+        )
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The numpy type in which the kernels keep `on`."""
+        return np.dtype(np.float64 if self.kind == "float" else np.int64)
+
+    def read(self, column: pa.Array | pa.ChunkedArray) -> Values:
+        """A column of `on` as the kernels' numbers."""
+        return read_numbers(column, self.dtype)
+
+    def write(self, numbers: pa.Array) -> pa.Array:
+        """The kernels' numbers as the type of the column."""
+        return numbers.cast(self.type) if self.kind == "float" else instants(numbers, self.type)
+
+    def at_least(self, duration: Duration | None, option: str) -> int | float:
+        """The least difference of two `on` that reaches a duration; zero for none."""
+        if duration is None:
+            return 0 if self.dtype == np.int64 else 0.0
+        value = to_clock(duration, self.kind, option)
+        return min(math.ceil(value), LARGEST) if self.dtype == np.int64 else float(value)
+
+    def at_most(self, duration: Duration | None, option: str) -> int | float:
+        """The largest difference of two `on` that does not exceed a duration; endless for none."""
+        if duration is None:
+            return LARGEST if self.dtype == np.int64 else math.inf
+        value = to_clock(duration, self.kind, option)
+        return min(math.floor(value), LARGEST) if self.dtype == np.int64 else float(value)

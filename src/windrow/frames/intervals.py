@@ -1,0 +1,159 @@
+"""Intervals of a stream, and what can be said of a set of them: definitions 2, 4 and 5 of "Frames" (2016).
+
+A *framing* is any set of intervals. The functions here try everything by brute force, so they are for small streams:
+they say what is true, not how to find it fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from itertools import chain, combinations, pairwise
+from typing import NamedTuple, TypeAlias
+
+Label: TypeAlias = tuple[int, ...]
+"""What tells apart frames of different kinds over the same tuples: cells, or on and off."""
+
+
+class Interval(NamedTuple):
+    """Consecutive tuples, by the positions of the first and the last in their stream; so ties in `on` do no harm."""
+
+    first: int
+    last: int
+    label: Label = ()
+
+    @property
+    def extent(self) -> range:
+        """The positions of its tuples."""
+        return range(self.first, self.last + 1)
+
+    @property
+    def bare(self) -> Interval:
+        """The interval without its label."""
+        return Interval(self.first, self.last)
+
+    def contains(self, other: Interval) -> bool:
+        """Whether it has all tuples of the other."""
+        return self.first <= other.first and other.last <= self.last
+
+    def overlaps(self, other: Interval) -> bool:
+        """Whether the two share a tuple."""
+        return self.first <= other.last and other.first <= self.last
+
+
+Framing: TypeAlias = Collection[Interval]
+Condition: TypeAlias = Callable[[Framing], bool]
+"""A global condition: it holds for a framing or it does not."""
+
+
+def possible_frames(n: int) -> list[Interval]:
+    """All intervals of a stream of `n` tuples (definition 2).
+
+    >>> [interval[:2] for interval in possible_frames(2)]
+    [(0, 0), (0, 1), (1, 1)]
+    """
+    return [Interval(first, last) for first in range(n) for last in range(first, n)]
+
+
+# Closures of a scheme's candidate frames (definition 5). They are about intervals, whatever their labels.
+
+
+def has_union_closure(candidates: Framing) -> bool:
+    """Whether the union of any two overlapping candidates is a candidate.
+
+    >>> has_union_closure([Interval(0, 1), Interval(1, 2)])
+    False
+    """
+    bare = {candidate.bare for candidate in candidates}
+    return all(
+        Interval(min(a.first, b.first), max(a.last, b.last)) in bare for a in bare for b in bare if a.overlaps(b)
+    )
+
+
+def has_sub_interval_closure(candidates: Framing) -> bool:
+    """Whether every interval within a candidate is a candidate."""
+    bare = {candidate.bare for candidate in candidates}
+    return all(Interval(i, j) in bare for a in bare for i in a.extent for j in range(i, a.last + 1))
+
+
+def has_super_interval_closure(candidates: Framing, n: int) -> bool:
+    """Whether every interval, of a stream of `n` tuples, that contains a candidate is a candidate."""
+    bare = {candidate.bare for candidate in candidates}
+    return all(possible in bare or not any(map(possible.contains, bare)) for possible in possible_frames(n))
+
+
+# Properties of a framing among its candidates.
+
+
+def covered(framing: Framing) -> set[int]:
+    """The positions of all tuples that are in a frame."""
+    return set(chain.from_iterable(frame.extent for frame in framing))
+
+
+def is_covering(framing: Framing, candidates: Framing) -> bool:
+    """Whether every tuple of every candidate is in a frame (definition 5)."""
+    return covered(candidates) <= covered(framing)
+
+
+def is_maximal(framing: Framing, candidates: Framing) -> bool:
+    """Whether no candidate of the same label properly contains a frame."""
+    return not any(c != f and c.label == f.label and c.contains(f) for f in framing for c in candidates)
+
+
+def is_minimal(framing: Framing, candidates: Framing) -> bool:
+    """Whether no candidate of the same label lies properly within a frame."""
+    return not any(c != f and c.label == f.label and f.contains(c) for f in framing for c in candidates)
+
+
+def is_maximal_from_its_start(framing: Framing, candidates: Framing) -> bool:
+    """Whether no candidate with the first tuple of a frame is longer: what lemma 2 needs, see `theory`."""
+    return all(is_maximal([f], [c for c in candidates if c.first == f.first]) for f in framing)
+
+
+def is_minimal_from_its_start(framing: Framing, candidates: Framing) -> bool:
+    """Whether no candidate with the first tuple of a frame is shorter: what lemma 2 needs, see `theory`."""
+    return all(is_minimal([f], [c for c in candidates if c.first == f.first]) for f in framing)
+
+
+def is_drained(framing: Framing, holds: Condition) -> bool:
+    """Whether the conditions hold, and no frame can be removed without violating them.
+
+    >>> everything = [Interval(0, 3)]
+    >>> is_drained([Interval(0, 2), Interval(2, 3)], lambda framing: is_covering(framing, everything))
+    True
+    >>> is_drained([Interval(0, 2), Interval(2, 2), Interval(3, 3)], lambda framing: is_covering(framing, everything))
+    False
+    """
+    return holds(framing) and not any(holds([f for f in framing if f != removed]) for removed in framing)
+
+
+def is_saturated(framing: Framing, candidates: Framing, holds: Condition) -> bool:
+    """Whether the conditions hold, and no candidate can be added without violating them."""
+    return holds(framing) and not any(holds([*framing, c]) for c in candidates if c not in framing)
+
+
+def is_separated(framing: Framing) -> bool:
+    """Whether there is at least one tuple between any two frames."""
+    ordered = sorted(framing)
+    return all(after.first - before.last > 1 for before, after in pairwise(ordered))
+
+
+def is_overlapping(framing: Framing) -> bool:
+    """Whether some tuple is in more than one frame."""
+    return sum(len(frame.extent) for frame in framing) > len(covered(framing))
+
+
+def is_partitioning(framing: Framing, tuples: Collection[int]) -> bool:
+    """Whether each of the tuples, and no other, is in exactly one frame."""
+    return covered(framing) == set(tuples) and not is_overlapping(framing)
+
+
+def framings(candidates: Framing, holds: Condition) -> Iterator[tuple[Interval, ...]]:
+    """All framings, of all subsets of the candidates, for which the conditions hold (definition 4)."""
+    ordered = sorted(candidates)
+    subsets = chain.from_iterable(combinations(ordered, size) for size in range(len(ordered) + 1))
+    return (subset for subset in subsets if holds(subset))
+
+
+def is_unique(candidates: Framing, holds: Condition) -> bool:
+    """Whether there is exactly one framing for which the conditions hold."""
+    return len(list(framings(candidates, holds))) == 1

@@ -1,0 +1,95 @@
+"""Frames and states as Arrow, to be sent from task to task or kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.frames.framer import Framer, Frames, State
+from windrow.frames.records import Groups
+
+
+def pack(tables: Sequence[pa.Table]) -> bytes:
+    """Several tables in one piece of bytes."""
+    sink = pa.BufferOutputStream()
+    for table in tables:
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def unpack(data: bytes | pa.Buffer) -> list[pa.Table]:
+    """The tables of `pack`."""
+    source = pa.BufferReader(data)
+    tables = []
+    while source.tell() < source.size():
+        tables.append(pa.ipc.open_stream(source).read_all())
+    return tables
+
+
+def _columns(prefix: str, fields: Any) -> dict[str, Any]:
+    """Flat arrays as columns of their names; a matrix becomes a column each."""
+    columns: dict[str, Any] = {}
+    for name, array in fields._asdict().items():
+        if array.ndim == 1:
+            columns[f"{prefix}{name}"] = pa.array(array)
+        else:
+            columns |= {f"{prefix}{name}.{i}": pa.array(np.ascontiguousarray(array[:, i])) for i in range(array.shape[1])}
+    return columns
+
+
+def _fields(prefix: str, like: Any, table: pa.Table) -> Any:
+    """The flat arrays back, with the shapes of `like`; they can be written to."""
+    arrays = []
+    for name, array in like._asdict().items():
+        if array.ndim == 1:
+            arrays.append(_numpy(table, f"{prefix}{name}", array.dtype))
+        else:
+            matrix = np.empty((table.num_rows, array.shape[1]), array.dtype)
+            for i in range(array.shape[1]):
+                matrix[:, i] = _numpy(table, f"{prefix}{name}.{i}", array.dtype)
+            arrays.append(matrix)
+    return type(like)(*arrays)
+
+
+def _numpy(table: pa.Table, name: str, dtype: Any) -> Any:
+    return np.array(table.column(name).to_numpy(), dtype=dtype)
+
+
+def pack_state(state: State) -> list[pa.Table]:
+    """A state as two tables: its groups, and its open frames with their aggregates."""
+    open_frames = _columns("", state.records)
+    for j, kept in enumerate(state.aggregates):
+        open_frames |= _columns(f"aggregate{j}.", kept)
+    return [pa.table(_columns("", state.groups)), pa.table(open_frames)]
+
+
+def unpack_state(tables: Sequence[pa.Table], framer: Framer) -> State:
+    """The state of `pack_state`, for a framer of the same request."""
+    groups, open_frames = tables
+    states = tuple(_fields(f"aggregate{j}.", keeper.empty(0), open_frames) for j, keeper in enumerate(framer.keepers))
+    like = Groups(np.empty(0, np.int64), np.empty((0, framer.automaton.width), np.int64), framer.groups.memo[:0])
+    return State(_fields("", like, groups), _fields("", framer.room(0), open_frames), states)
+
+
+def pack_frames(frames: Frames) -> pa.Table:
+    """Frames that were closed by a tuple, as one table."""
+    columns = _columns("", frames.records)
+    return pa.table(columns | {f"result{j}": array for j, array in enumerate(frames.aggregates)})
+
+
+def unpack_frames(table: pa.Table, framer: Framer) -> Frames:
+    """The frames of `pack_frames`."""
+    results = tuple(table.column(f"result{j}").combine_chunks() for j in range(len(framer.keepers)))
+    return Frames(_fields("", framer.room(0), table), results, closed=True)
+
+
+def take_frames(frames: Frames, rows: Any) -> Frames:
+    """Some of the frames."""
+    at = pa.array(rows)
+    return Frames(frames.records.take(rows), tuple(array.take(at) for array in frames.aggregates), frames.closed)
+
+

@@ -1,0 +1,153 @@
+"""Predicates: Spark SQL conditions that can also be evaluated on Arrow columns, outside Spark.
+
+The meaning is Spark's, to the last NaN, or there is none: what is not surely the same is refused with
+`UnsupportedError`, and the caller leaves the predicate to Spark.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import Token, TokenType, exp
+from sqlglot.errors import ParseError, SqlglotError
+
+from windrow.errors import SpecError, UnsupportedError
+from windrow.frames.predicate_compile import STRUCTURE, Compiler
+from windrow.frames.predicate_eval import CompiledPredicate
+
+_LENIENT = {"UNKNOWN", "ISNULL", "NOTNULL"}
+"""Words that sqlglot reads in places where Spark does not, or reads differently."""
+_BEFORE_NOT = (TokenType.L_PAREN, TokenType.AND, TokenType.OR, TokenType.NOT)
+"""What comes before a NOT that begins a condition; any other NOT is a part of IS NOT or NOT IN, BETWEEN, LIKE."""
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A condition in Spark SQL, parsed.
+
+    >>> slow = parse_predicate("speed < 40 and not `on ramp`")
+    >>> slow.columns
+    ('speed', 'on ramp')
+    >>> table = pa.table({"speed": [30.0, 60.0, None], "on ramp": [False, False, False]})
+    >>> slow.compile(table.schema)(table).to_pylist()
+    [True, False, None]
+    """
+
+    text: str
+    columns: tuple[str, ...]
+    """The names of the columns it uses, as written, without backticks."""
+    _tree: exp.Expr = field(repr=False, compare=False)
+    _words: Counter[str] = field(repr=False, compare=False)
+    _doubt: str | None = field(repr=False, compare=False)
+
+    def compile(self, schema: pa.Schema) -> CompiledPredicate:
+        """The predicate made ready for batches of a schema, to be called with each.
+
+        Raises:
+            ColumnError: a column does not exist.
+            TypeMismatchError: the text is no condition, such as `speed + 1`.
+            UnsupportedError: some part of it is not surely evaluated as Spark would; the message names that part.
+        """
+        if self._doubt:
+            raise UnsupportedError(f"predicate {self.text!r}: {self._doubt}")
+        compiler = Compiler(self.text, schema)
+        try:
+            node = compiler.condition(self._tree)
+        except RecursionError:
+            raise UnsupportedError(f"predicate {self.text[:80]!r}... is nested too deeply") from None
+        if compiler.words != self._words:
+            raise UnsupportedError(f"predicate {self.text!r}: it is not sure that Spark reads it the same way")
+        return CompiledPredicate(self.text, tuple(compiler.used), node)
+
+
+@lru_cache(maxsize=256)
+def parse_predicate(text: str) -> Predicate:
+    """Parse a condition as Spark SQL would write it.
+
+    >>> parse_predicate("speed <")
+    Traceback (most recent call last):
+    ...
+    windrow.errors.SpecError: predicate 'speed <' cannot be parsed at line 1, column 7, near '<': ...
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise SpecError(f"predicate {text!r} is empty; give a condition such as 'speed < 40'")
+    try:
+        tokens = sqlglot.tokenize(text, read="spark")
+        if any(token.token_type is TokenType.SEMICOLON for token in tokens):
+            raise SpecError(f"predicate {text!r} has a semicolon; give one condition, without it")
+        tree = sqlglot.parse_one(text, read="spark", into=exp.Condition)
+    except SqlglotError as error:
+        raise SpecError(_explain(text, error)) from None
+    except RecursionError:
+        raise SpecError(f"predicate {text[:80]!r}... is nested too deeply") from None
+    for kind, name in _NO_PREDICATE:
+        if found := tree.find(*kind):
+            raise SpecError(f"predicate {text!r} has {name}, {_sql(found)!r}; give a condition on a single row")
+    columns = tuple(dict.fromkeys(column.name for column in tree.find_all(exp.Column)))
+    return Predicate(text, columns, tree, _words(tokens), _doubt(text, tokens))
+
+
+_NO_PREDICATE: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
+    ((exp.Query, exp.Exists), "a subquery"),
+    ((exp.Window,), "a window function"),
+    ((exp.AggFunc,), "an aggregate"),
+    ((exp.UDTF, exp.Explode), "a generator"),
+)
+
+
+def _doubt(text: str, tokens: Sequence[Token]) -> str | None:
+    """Why the tree may not be what Spark's own parser would make of the text, or None."""
+    for mark, name in (("\\", "a backslash"), ("${", "a variable"), ("--", "a comment"), ("/*", "a comment")):
+        if mark in text:
+            return f"{name} ({mark!r}) is left to Spark"
+    before = TokenType.L_PAREN
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        kind = token.token_type
+        if kind is TokenType.VAR and not token.text.isascii():
+            return f"the name {token.text!r} needs backticks"
+        if kind not in (TokenType.STRING, TokenType.IDENTIFIER) and token.text.upper() in _LENIENT:
+            return f"{token.text!r} is left to Spark"
+        if kind is TokenType.NOT and before not in _BEFORE_NOT:
+            infix = after is not None and after.token_type in (TokenType.IN, TokenType.BETWEEN, TokenType.LIKE)
+            if token.text == "!" or not (infix or before is TokenType.IS):
+                return f"{token.text!r} is not where Spark would have it"
+        before = kind
+    return None
+
+
+def _words(tokens: Sequence[Token]) -> Counter[str]:
+    """The tokens that a tree must account for, by kind; `.5` and `is not distinct from` are one each.
+
+    sqlglot forgives much, such as `in (1,)` or `between 1 2`, and puts parentheses where it sees fit. None of that
+    keeps the tokens.
+    """
+    words = Counter(kind if (kind := token.token_type.name) in STRUCTURE else "OTHER" for token in tokens)
+    for first, second in pairwise(tokens):
+        pair = (first.token_type, second.token_type)
+        if pair == (TokenType.DOT, TokenType.NUMBER) and first.end + 1 == second.start:
+            words.subtract(["OTHER"])
+        elif pair == (TokenType.DISTINCT, TokenType.FROM):
+            words.subtract(["IS", "OTHER"])
+        elif pair == (TokenType.NOT, TokenType.DISTINCT):
+            words.subtract(["NOT"])
+    return words
+
+
+def _explain(text: str, error: SqlglotError) -> str:
+    """A parse error in one line: the text, where, and what to look at."""
+    hint = "a column that is named like a word of SQL goes in backticks"
+    if isinstance(error, ParseError) and error.errors:
+        first = error.errors[0]
+        at = f"line {first['line']}, column {first['col']}, near {first['highlight']!r}"
+        return f"predicate {text!r} cannot be parsed at {at}: {hint}"
+    return f"predicate {text!r} cannot be parsed; is a quote or parenthesis left open? Also, {hint}"
+
+
+def _sql(tree: exp.Expr) -> str:
+    return tree.sql(dialect="spark")

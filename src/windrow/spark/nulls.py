@@ -1,0 +1,87 @@
+"""Nulls where none may be: counted before anything else runs, refused or dropped, never passed over in silence."""
+
+from __future__ import annotations
+
+import warnings
+from functools import reduce
+from operator import or_
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from windrow.errors import DataError, SpecError
+from windrow.frames.request import Request
+from windrow.spark.resolve import column, condition
+
+POLICIES = ("error", "drop")
+
+
+def check_policy(nulls_on: str) -> None:
+    """Refuse an unknown policy."""
+    if nulls_on not in POLICIES:
+        raise SpecError(f"nulls_on: {nulls_on!r} is not a policy; it must be one of {', '.join(POLICIES)}")
+
+
+def settle_nulls(df: DataFrame, request: Request, nulls_on: str) -> DataFrame:
+    """Count the nulls in `on`, in `by`, and in what `nulls="error"` guards; raise, or drop the rows and say how many.
+
+    Columns that the schema declares free of nulls are not looked at; if none is left, no job runs.
+    """
+    lacking = {name: _lacks(name, request.types[name]) for name in _suspects(df, request, [request.on, *request.by])}
+    guarded = _guarded(df, request)
+    if not lacking and not guarded:
+        return df
+    counts = count_rows(df, {**lacking, **guarded})
+    refuse_nulls({what: counts[what] for what in guarded}, "nulls='error' forbids that")
+    report_nulls(request, {name: counts[name] for name in lacking}, nulls_on)
+    found = [lacking[name] for name in lacking if counts[name]]
+    return df.where(~reduce(or_, found)) if found else df
+
+
+def report_nulls(request: Request, counts: dict[str, int], nulls_on: str) -> None:
+    """Raise or warn about rows whose `on` or `by` is null or NaN."""
+    named = {f"{'on' if name == request.on else 'by'}: column {name!r}": n for name, n in counts.items() if n}
+    if nulls_on == "error":
+        refuse_nulls(named, "such a row has no place in any group's order; mend the data or give nulls_on='drop'")
+    elif named:
+        told = "; ".join(f"{what} is null or NaN in {n}" for what, n in named.items())
+        warnings.warn(f"dropped rows without a place in the order: {told}", UserWarning, stacklevel=4)
+
+
+def refuse_nulls(counts: dict[str, int], advice: str) -> None:
+    """Raise if anything was counted."""
+    for what, n in counts.items():
+        if n:
+            raise DataError(f"{what} is null or NaN in {n} row{'s' if n > 1 else ''}: {advice}")
+
+
+def count_rows(df: DataFrame, tests: dict[str, Column]) -> dict[str, int]:
+    """How many rows pass each test, in one job."""
+    row = df.agg(*(F.count_if(test).alias(f"n{i}") for i, test in enumerate(tests.values()))).collect()[0]
+    return dict(zip(tests, row, strict=True))
+
+
+def _suspects(df: DataFrame, request: Request, names: list[str]) -> list[str]:
+    nullable = {field.name: field.nullable for field in df.schema.fields}
+    return [name for name in names if nullable[name] or pa.types.is_floating(request.types[name])]
+
+
+def _lacks(name: str, kind: pa.DataType) -> Column:
+    value = column(name)
+    return value.isNull() | F.isnan(value) if pa.types.is_floating(kind) else value.isNull()
+
+
+def _guarded(df: DataFrame, request: Request) -> dict[str, Column]:
+    """What `nulls="error"` forbids to be null."""
+    if request.scheme.nulls != "error":
+        return {}
+    tests = {f"the predicate {text!r}": condition(text).isNull() for text in request.scheme.predicates.values()}
+    return tests | {f"column {name!r}": _lacks(name, request.types[name]) for name in request.scheme.attributes}
+
+
+def settle_floats(df: DataFrame, request: Request, nulls_on: str) -> None:
+    """Count the NaNs that Parquet's statistics do not count, in `on` and `by` columns of floats."""
+    floats = [name for name in (request.on, *request.by) if pa.types.is_floating(request.types[name])]
+    if floats:
+        report_nulls(request, count_rows(df, {name: F.isnan(column(name)) for name in floats}), nulls_on)

@@ -1,0 +1,144 @@
+"""Parquet that is read without leaving Python: files, footers, and what their statistics promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from windrow.errors import SourceError, SpecError
+
+
+@dataclass(frozen=True)
+class ParquetSource:
+    """Parquet files, to be read by Spark's tasks with pyarrow where that is right, and by Spark itself where not."""
+
+    spark: SparkSession = field(repr=False)
+    path: str
+    df: DataFrame = field(repr=False)
+
+
+def parquet(spark: SparkSession, path: str) -> ParquetSource:
+    """A Parquet file or folder as a source for `frames`: tasks read it with pyarrow, without a sort or a shuffle.
+
+    Parameters
+    ----------
+    spark
+        The session that the work runs in.
+    path
+        A file or folder that both Spark and pyarrow can read.
+
+    Examples
+    --------
+    >>> import tempfile, pyarrow as pa, pyarrow.parquet as pq, windrow as wr
+    >>> folder = tempfile.mkdtemp()
+    >>> pq.write_table(pa.table({"t": [1, 2, 3], "x": [0.1, 0.7, 0.9]}), f"{folder}/part-0.parquet")
+    >>> source = wr.parquet(wr.session(), folder)
+    >>> wr.frames(source, wr.Threshold("x > 0.5"), on="t").select("start", "end", "count").collect()
+    [Row(start=2, end=3, count=2)]
+    """
+    if not isinstance(path, str) or not path:
+        raise SpecError(f"path: {path!r} is no path of a Parquet file or folder")
+    try:
+        df = spark.read.parquet(path)
+        _ = df.schema
+    except PySparkException as error:
+        raise SourceError(f"{path}: {_why_unreadable(error)}") from None
+    return ParquetSource(spark, path, df)
+
+
+def _why_unreadable(error: PySparkException) -> str:
+    kind = error.getCondition() or ""
+    if kind == "PATH_NOT_FOUND":
+        return "there is no such file or folder"
+    if kind == "UNABLE_TO_INFER_SCHEMA":
+        return "there is no Parquet file in it"
+    return f"not readable as Parquet, it may be half-written: {str(error).strip().splitlines()[0]}"
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """A row group, with what its footer says of the progressing attribute."""
+
+    path: str
+    index: int
+    rows: int
+    low: Any
+    high: Any
+
+
+def file_system(path: str) -> tuple[pafs.FileSystem, str]:
+    """The file system of a path or URI as pyarrow knows it."""
+    if "://" not in path and not path.startswith("file:"):
+        return pafs.LocalFileSystem(), path
+    return pafs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
+
+
+def list_files(path: str) -> list[str]:
+    """The data files below a path, by the rule that Spark uses: names with a leading `_` or `.` are no data."""
+    system, root = file_system(path)
+    info = system.get_file_info(root)
+    if info.type == pafs.FileType.File:
+        return [root]
+    found = system.get_file_info(pafs.FileSelector(root, recursive=True))
+    inside = ((f, f.path[len(root) :].strip("/").split("/")) for f in found if f.type == pafs.FileType.File)
+    return sorted(f.path for f, parts in inside if not any(part.startswith(("_", ".")) for part in parts))
+
+
+@dataclass(frozen=True)
+class Footers:
+    """All row groups below a path, the files' common schema, and how many nulls the statistics count."""
+
+    row_groups: list[RowGroup]
+    schema: pa.Schema
+    nulls: dict[str, int]
+
+
+class NoStatistics(Exception):
+    """The footers do not say what the scan plan must know."""
+
+
+def read_footers(path: str, on: str, names: Sequence[str]) -> Footers:
+    """Read every footer; raise `NoStatistics` with a reason where one does not tell enough."""
+    system, _ = file_system(path)
+    files = list_files(path)
+    if not files:
+        raise NoStatistics("there is no file")
+    if any("=" in part for part in files[0][len(path) :].split("/")[:-1]):
+        raise NoStatistics("the folder is partitioned by columns that the files do not hold")
+    with ThreadPoolExecutor(16) as pool:
+        metadata = list(pool.map(lambda file: pq.read_metadata(file, filesystem=system), files))
+    schema = metadata[0].schema.to_arrow_schema()
+    nulls = dict.fromkeys(names, 0)
+    row_groups: list[RowGroup] = []
+    for file, footer in zip(files, metadata, strict=True):
+        found = footer.schema.to_arrow_schema()
+        for name in names:
+            if name not in found.names or found.field(name).type != schema.field(name).type:
+                raise NoStatistics(f"column {name!r} is not the same in all files")
+        row_groups += _row_groups(file, footer, on, nulls)
+    return Footers(row_groups, schema, nulls)
+
+
+def _row_groups(file: str, footer: pq.FileMetaData, on: str, nulls: dict[str, int]) -> Iterator[RowGroup]:
+    paths = {footer.schema.column(i).path: i for i in range(len(footer.schema))}
+    for index in range(footer.num_row_groups):
+        group = footer.row_group(index)
+        if not group.num_rows:
+            continue
+        for name in nulls:
+            statistics = group.column(paths[name]).statistics
+            if statistics is None or not statistics.has_null_count:
+                raise NoStatistics(f"the files do not count the nulls of column {name!r}")
+            nulls[name] += statistics.null_count
+        extent = group.column(paths[on]).statistics
+        if extent is None or not extent.has_min_max:
+            raise NoStatistics(f"the files have no smallest and largest {on!r} of their row groups")
+        yield RowGroup(file, index, group.num_rows, extent.min, extent.max)

@@ -1,0 +1,160 @@
+"""From a user's words to a request: every name, type and text is checked before any Spark job starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import DataType, StringType, StructField
+
+from windrow.aggregates import AggregateFunction
+from windrow.errors import ColumnError, SpecError, TypeMismatchError, WindrowError
+from windrow.frames import Scheme
+from windrow.frames.clock import Clock
+from windrow.frames.request import Request
+
+FRAME_COLUMNS = ("frame", "start", "end", "closed_at", "count", "complete")
+
+
+def resolve(
+    df: DataFrame,
+    scheme: Scheme,
+    on: str,
+    by: str | Sequence[str] | None,
+    agg: Mapping[str, AggregateFunction] | None,
+    order_by: str | Sequence[str] | None,
+) -> Request:
+    """The request for a framing, or the one error that says what is wrong with it."""
+    if not isinstance(scheme, Scheme):
+        raise SpecError(f"scheme: {scheme!r} is no framing scheme; give one such as wr.Threshold('speed < 40')")
+    columns = Columns(df)
+    on = columns.find(on, "on")
+    keys = columns.find_all(by, "by")
+    ties = columns.find_all(order_by, "order_by")
+    aggregates = check_aggregates(agg)
+    for name in scheme.attributes:
+        columns.find(name, type(scheme).__name__)
+    for name, aggregate in aggregates.items():
+        for column in aggregate.columns:
+            columns.find(column, f"agg {name!r}")
+    types = columns.arrow_types([on, *keys, *ties, *scheme.attributes, *(c for a in aggregates.values() for c in a.columns)])
+    check_keys(types, keys)
+    clock = Clock.of(types[on], on)
+    scheme.check(clock, types)
+    for option, predicate in scheme.predicates.items():
+        check_condition(df, predicate, "close" if option == "stop" else "predicate")
+    request = Request(scheme, on, keys, ties, aggregates, types)
+    check_distinct([*keys, *FRAME_COLUMNS, *scheme.extras, *aggregates], "the result")
+    _ = request.schema
+    return request
+
+
+class Columns:
+    """The columns of a DataFrame, found by name as Spark finds them: letter case does not matter unless it must."""
+
+    def __init__(self, df: DataFrame) -> None:
+        self._fields: list[StructField] = df.schema.fields
+        self.names = [field.name for field in self._fields]
+
+    def find(self, name: Any, role: str) -> str:
+        """The one column of that name, as the table spells it."""
+        return self._field(name, role).name
+
+    def find_all(self, names: str | Sequence[str] | None, role: str) -> tuple[str, ...]:
+        """One or several columns, none of them twice."""
+        listed = [] if names is None else [names] if isinstance(names, str) else list(names)
+        found = tuple(self.find(name, role) for name in listed)
+        check_distinct(found, role)
+        return found
+
+    def _field(self, name: Any, role: str) -> StructField:
+        if not isinstance(name, str):
+            raise SpecError(f"{role}: {name!r} is no name of a column; the columns are {', '.join(map(repr, self.names))}")
+        found = [f for f in self._fields if f.name == name] or [f for f in self._fields if f.name.lower() == name.lower()]
+        if not found:
+            raise ColumnError.unknown(name, role, self.names)
+        if len(found) > 1:
+            raise ColumnError(f"{role}: {name!r} is ambiguous, the table has {len(found)} columns of that name")
+        return found[0]
+
+    def arrow_types(self, names: Iterable[str]) -> dict[str, pa.DataType]:
+        """The Arrow type of each column; a name that was written in other letters is found as well."""
+        return {name: arrow_type(self._field(name, "type"), name) for name in names}
+
+
+def arrow_type(field: StructField, name: str) -> pa.DataType:
+    """The Arrow type in which Spark hands over a column."""
+    try:
+        return to_arrow_type(field.dataType, timezone="UTC")
+    except PySparkException:
+        raise TypeMismatchError(f"column {name!r} is of type {field.dataType.simpleString()}, which cannot be used here") from None
+
+
+def check_aggregates(agg: Any) -> dict[str, AggregateFunction]:
+    """The aggregates by result name, or a refusal."""
+    if agg is None:
+        return {}
+    if not isinstance(agg, Mapping):
+        raise SpecError(f"agg: {agg!r} must be a dict from result name to aggregate, as in {{'cars': wr.sum('volume')}}")
+    for name, aggregate in agg.items():
+        if not isinstance(name, str) or not name:
+            raise SpecError(f"agg: {name!r} is no name for a result column")
+        if not isinstance(aggregate, AggregateFunction):
+            raise SpecError(f"agg: {name!r} is {aggregate!r}; it must be an aggregate such as wr.sum('volume')")
+    return dict(agg)
+
+
+def check_keys(types: Mapping[str, pa.DataType], keys: Sequence[str]) -> None:
+    """Refuse to group by what has no plain equality."""
+    for key in keys:
+        if pa.types.is_nested(types[key]) or pa.types.is_null(types[key]):
+            raise TypeMismatchError(f"by: column {key!r} is of type {types[key]}; give a string, a number, a date or the like")
+
+
+def check_distinct(names: Sequence[str], where: str) -> None:
+    """Refuse two columns of one name; Spark does not tell letters of different case apart."""
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise ColumnError(f"{where} would have two columns named {name!r}; rename one of them")
+        seen.add(name.lower())
+
+
+def column(name: str) -> Column:
+    """A column by its literal name, dots and backticks included."""
+    escaped = name.replace("`", "``")
+    return F.col(f"`{escaped}`")
+
+
+def condition(predicate: Any) -> Column:
+    """A predicate as a column expression."""
+    return F.expr(predicate) if isinstance(predicate, str) else predicate
+
+
+def check_condition(df: DataFrame, predicate: Any, option: str) -> None:
+    """Let Spark analyse a predicate, and say in one sentence what it does not like."""
+    shown = repr(predicate) if isinstance(predicate, str) else str(predicate)
+    try:
+        kind: DataType = df.select(condition(predicate).alias("it")).schema.fields[0].dataType
+    except (AnalysisException, ParseException) as error:
+        explain_analysis(error, option, shown, df.columns)
+    if kind.typeName() != "boolean":
+        raise TypeMismatchError(f"{option}: {shown} is of type {kind.simpleString()}; it must be true or false")
+    if isinstance(kind, StringType):
+        raise TypeMismatchError(f"{option}: {shown} is text; it must be true or false")
+
+
+def explain_analysis(error: PySparkException, option: str, shown: str, names: Sequence[str]) -> NoReturn:
+    """Turn what Spark's analyser says into one of our errors."""
+    kind = error.getCondition() or ""
+    said = str(error).strip().splitlines()[0]
+    if kind.startswith("UNRESOLVED_COLUMN") or kind.startswith("UNRESOLVED_FIELD"):
+        missing = (error.getMessageParameters() or {}).get("objectName", "?").strip("`")
+        raise ColumnError.unknown(missing, f"{option} {shown}", names) from None
+    wrong: type[WindrowError] = TypeMismatchError if "DATATYPE_MISMATCH" in kind else SpecError
+    raise wrong(f"{option}: {shown} is no condition that Spark understands: {said}") from None

@@ -1,0 +1,172 @@
+"""The scan plan: each task reads a chunk of Parquet with pyarrow and frames it. No sort, no shuffle of rows.
+
+A task keeps a state for every group it meets and starts each from the empty state. What it hands on is small: the frames
+it found, and the state each group was left in. `seams.py` puts the chunks together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from windrow.errors import UnsupportedError
+from windrow.frames.framer import Framer, Frames, Tuples
+from windrow.frames.groups import order_of, spread
+from windrow.frames.predicate import parse_predicate
+from windrow.frames.request import Layout, Reader, Request, frames_table
+from windrow.spark.chunks import Chunk, ChunkReader, cut_chunks, why_not_chunks
+from windrow.spark.parquet import Footers, NoStatistics, ParquetSource, RowGroup, read_footers
+from windrow.spark.session import parallelism
+from windrow.spark.shuffle import read_column
+
+FEWEST_ROWS_A_CHUNK = 250_000
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """All that a task needs: the request, how to read, what to read, and into how many buckets groups are spread."""
+
+    request: Request
+    reader: ChunkReader
+    schema: pa.Schema
+    chunks: tuple[Chunk, ...]
+    buckets: int
+
+    def layout(self) -> Layout:
+        """How the files' columns are read; predicates are compiled for the files' schema."""
+        request = self.request
+        evaluate = {name: parse_predicate(text).compile(self.schema) for name, text in request.scheme.predicates.items()}
+        return Layout(
+            request.on, request.by, evaluate, {name: name for name in request.scheme.attributes},
+            tuple(request.values), request.order_by,
+        )  # fmt: skip
+
+
+def plan_scan(source: ParquetSource, request: Request, chunks: int | None = None) -> ScanPlan | str:
+    """A scan plan for a source, or the reason why there is none."""
+    names = {name.lower(): name for name in source.df.columns}
+    needed = [request.on, *request.by, *request.order_by, *request.scheme.attributes, *filter(None, request.values)]
+    try:
+        footers = read_footers(source.path, request.on, [request.on, *request.by])
+        for text in request.scheme.predicates.values():
+            if not isinstance(text, str):
+                return "the predicate is a Column, which only Spark can evaluate"
+            needed += parse_predicate(text).compile(footers.schema).columns
+    except (NoStatistics, UnsupportedError, OSError) as reason:
+        return str(reason)
+    if any(footers.nulls.values()):
+        return "rows with a null in `on` or `by` are to be dropped"
+    row_groups = _in_clock_units(footers, request)
+    rows = sum(group.rows for group in row_groups)
+    wanted = chunks or max(1, min(parallelism(source.spark), rows // FEWEST_ROWS_A_CHUNK))
+    cut = cut_chunks(row_groups, wanted)
+    reason_against = why_not_chunks(row_groups, cut)
+    if reason_against:
+        return reason_against
+    columns = tuple(dict.fromkeys(names[name.lower()] for name in needed))
+    reader = ChunkReader(source.path, columns, request.on, request.clock)
+    return ScanPlan(request, reader, footers.schema, tuple(cut), buckets=len(cut))
+
+
+def _in_clock_units(footers: Footers, request: Request) -> list[RowGroup]:
+    kind = footers.schema.field(request.on).type
+    low = request.clock.read(pa.array([group.low for group in footers.row_groups], kind)).numbers.tolist()
+    high = request.clock.read(pa.array([group.high for group in footers.row_groups], kind)).numbers.tolist()
+    return [replace(g, low=a, high=b) for g, a, b in zip(footers.row_groups, low, high, strict=True)]
+
+
+def scan_frames(source: ParquetSource, plan: ScanPlan, schema: StructType) -> DataFrame:
+    """Frames by a scan of chunks; their seams are reconciled where there is more than one."""
+    from windrow.spark.seams import PIECES, reconcile, speculate
+
+    tasks = source.spark.range(0, len(plan.chunks), 1, len(plan.chunks))
+    if len(plan.chunks) == 1:
+        return tasks.mapInArrow(_frame_whole(plan), schema)
+    pieces = tasks.mapInArrow(speculate(plan), PIECES)
+    buckets = pieces.repartitionById(plan.buckets, "bucket").sortWithinPartitions("bucket", "chunk", "piece")
+    return buckets.mapInArrow(reconcile(plan), schema)
+
+
+def _frame_whole(plan: ScanPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function of the only task, where one chunk is all there is."""
+
+    def frame(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in task_numbers(batches):
+            run = ChunkRun(plan, plan.chunks[number])
+            for frames in run.frames():
+                yield from frames_table(plan.request, run.keys(), frames).to_batches()
+            yield from frames_table(plan.request, run.keys(), run.framer.finish()).to_batches()
+
+    return frame
+
+
+def task_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
+    """The numbers of the chunks that a task was given."""
+    for batch in batches:
+        yield from batch.column(0).to_pylist()
+
+
+class ChunkRun:
+    """One run over a chunk, from the empty state."""
+
+    def __init__(self, plan: ScanPlan, chunk: Chunk) -> None:
+        self.plan, self.chunk = plan, chunk
+        self.reader = Reader(plan.request, plan.layout())
+        self.framer: Framer = plan.request.framer()
+
+    def keys(self) -> list[pa.Array]:
+        """The `by` values of the groups met so far."""
+        return self.reader.directory.keys()
+
+    def tuples(self, *, little: bool = False) -> Iterator[Tuples]:
+        """The chunk's tuples, each group's in order."""
+        for table in self.plan.reader.tables(self.chunk, little=little):
+            yield read_in_order(self.reader, table)
+
+    def frames(self) -> Iterator[Frames]:
+        """The frames that close within the chunk."""
+        for tuples in self.tuples():
+            yield self.framer.process(tuples)
+
+
+def read_in_order(reader: Reader, table: pa.Table) -> Tuples:
+    """The tuples of a table; where a group's are out of order or tied they are sorted first."""
+    tuples = reader.read(table)
+    least = np.iinfo(np.int64).min if tuples.on.dtype == np.int64 else -np.inf
+    last = np.full(len(reader.directory), least, tuples.on.dtype)
+    if order_of(tuples.group, tuples.on, last) == 0:
+        return tuples
+    return reader.read(table.take(pa.array(_sorted_rows(reader, table))))
+
+
+def _sorted_rows(reader: Reader, table: pa.Table) -> npt.NDArray[np.int64]:
+    """The rows by `on`, the columns of `order_by`, and all that the query reads, as Spark orders them."""
+    layout = reader.layout
+    keys = [table.column(name) for name in (layout.on, *layout.order_by)]
+    keys += [evaluate(table).cast(pa.int8()) for evaluate in layout.predicates.values()]
+    keys += [table.column(name).cast(pa.float64()) for name in layout.attributes.values()]
+    keys += [table.column(name) for name in layout.values if name]
+    columns, order = {}, []
+    for i, key in enumerate(keys):
+        if pa.types.is_boolean(key.type):
+            key = key.cast(pa.int8())
+        if pa.types.is_floating(key.type):
+            # NaN is the greatest value in Spark; Arrow would put it next to the nulls.
+            columns[f"nan{i}"] = pc.is_nan(key).cast(pa.int8())
+            order.append((f"nan{i}", "ascending"))
+        columns[f"key{i}"] = key
+        order.append((f"key{i}", "ascending"))
+    rows = pc.sort_indices(pa.table(columns), sort_keys=order, null_placement="at_start")
+    return rows.to_numpy().astype(np.int64)
+
+
+def buckets_of(keys: list[pa.Array], plan: ScanPlan) -> npt.NDArray[np.int64]:
+    """The bucket of each group, in which its seams are reconciled."""
+    return spread(keys, plan.buckets)

@@ -1,0 +1,268 @@
+"""Seams: putting chunks together that were framed without knowing what came before.
+
+A chunk cannot know the state its predecessor will hand over, so it is run from the empty state. Afterwards the chunk is
+replayed from the true state, side by side with a run from the empty state, only until both are in the same state: from
+there on they agree for ever, and what the first run found stands. A group that nothing was open in needs no replay. A group
+that never agrees is replayed to the chunk's end: nothing is ever wrong, only slower. The rule holds for any scheme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.frames.framer import Framer, Frames, State, Tuples
+from windrow.frames.groups import Directory
+from windrow.frames.packing import (
+    pack, pack_frames, pack_state, take_frames, unpack, unpack_frames, unpack_state,
+)  # fmt: skip
+from windrow.frames.records import Records
+from windrow.frames.request import frames_table
+from windrow.spark.chunks import Chunk
+from windrow.spark.scan import ChunkRun, ScanPlan, buckets_of, task_numbers
+
+PIECES = "bucket int, chunk int, piece int, last boolean, data binary"
+_PIECES = pa.schema(
+    [("bucket", pa.int32()), ("chunk", pa.int32()), ("piece", pa.int32()), ("last", pa.bool_()), ("data", pa.binary())]
+)
+FRAMES_A_PIECE = 500_000
+Codes = npt.NDArray[np.int64]
+MapInArrow = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def speculate(plan: ScanPlan) -> MapInArrow:
+    """The function of the first stage: frame each chunk from the empty state, and send the outcome bucket by bucket."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in task_numbers(batches):
+            yield from _chunk_pieces(plan, plan.chunks[number])
+
+    return run
+
+
+def _chunk_pieces(plan: ScanPlan, chunk: Chunk) -> Iterator[pa.RecordBatch]:
+    run = ChunkRun(plan, chunk)
+    waiting: list[pa.Table] = []
+    piece = 0
+    for frames in run.frames():
+        waiting.append(pack_frames(frames))
+        if sum(table.num_rows for table in waiting) >= FRAMES_A_PIECE:
+            yield from _frame_pieces(run, waiting, piece)
+            waiting, piece = [], piece + 1
+    if waiting:
+        yield from _frame_pieces(run, waiting, piece)
+    yield from _state_pieces(run, piece + 1)
+
+
+def _frame_pieces(run: ChunkRun, waiting: list[pa.Table], piece: int) -> Iterator[pa.RecordBatch]:
+    table = pa.concat_tables(waiting)
+    bucket = buckets_of(run.keys(), run.plan)[table.column("group").to_numpy()]
+    for b in range(run.plan.buckets):
+        mine = table.filter(pa.array(bucket == b))
+        if mine.num_rows:
+            yield _row(b, run.chunk.number, piece, False, pack([mine]))
+
+
+def _state_pieces(run: ChunkRun, piece: int) -> Iterator[pa.RecordBatch]:
+    keys = run.keys()
+    bucket = buckets_of(keys, run.plan)
+    run.framer.grow(bucket.size)
+    for b in range(run.plan.buckets):
+        groups = np.flatnonzero(bucket == b)
+        names = {f"by{i}": key.take(pa.array(groups)) for i, key in enumerate(keys)}
+        known = pa.table({"group": pa.array(groups), **names})
+        yield _row(b, run.chunk.number, piece, True, pack([known, *pack_state(run.framer.export(groups))]))
+
+
+def _row(*values: int | bool | bytes) -> pa.RecordBatch:
+    return pa.record_batch([pa.array([value], kind.type) for value, kind in zip(values, _PIECES, strict=True)], schema=_PIECES)
+
+
+def reconcile(plan: ScanPlan) -> MapInArrow:
+    """The function of the second stage: go through the chunks in order, bucket by bucket, and emit the true frames."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _, rows in _by_bucket(batches):
+            seams = Seams(plan)
+            waiting: list[pa.Table] = []
+            for chunk, last, data in rows:
+                tables = unpack(data)
+                if not last:
+                    waiting += tables
+                    continue
+                for table in seams.join(plan.chunks[chunk], waiting, tables):
+                    yield from table.to_batches()
+                waiting = []
+            yield from seams.finish().to_batches()
+
+    return run
+
+
+def _by_bucket(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[tuple[int, bool, pa.Buffer]]]]:
+    """The rows of each bucket, one bucket after the other; each must be read to its end."""
+    from itertools import groupby
+
+    rows = (
+        (batch["bucket"][i].as_py(), (batch["chunk"][i].as_py(), batch["last"][i].as_py(), batch["data"][i].as_buffer()))
+        for batch in batches
+        for i in range(batch.num_rows)
+    )
+    for bucket, mine in groupby(rows, key=lambda row: row[0]):
+        yield bucket, (row for _, row in mine)
+
+
+@dataclass
+class Speculated:
+    """What a chunk's run from the empty state found: by its own numbers for the groups, 0 to n - 1."""
+
+    keys: list[pa.Array]
+    frames: Frames
+    state: State
+
+    @classmethod
+    def read(cls, framer: Framer, frames: list[pa.Table], tables: list[pa.Table], by: int) -> Speculated:
+        """From the pieces that were sent."""
+        known, *state = tables
+        number = np.full(int(np.max(known["group"].to_numpy(), initial=-1)) + 1, -1, np.int64)
+        number[known["group"].to_numpy()] = np.arange(known.num_rows)
+        empty = pack_frames(Frames(framer.room(0), tuple(k.finish(k.empty(0)) for k in framer.keepers), closed=True))
+        found = unpack_frames(pa.concat_tables([empty, *frames]), framer)
+        found.records.group[:] = number[found.records.group]
+        keys = [known[f"by{i}"].combine_chunks() for i in range(by)]
+        return cls(keys, found, unpack_state(state, framer))
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return int(self.state.groups.next.size)
+
+
+class Seams:
+    """The true run over one bucket's groups, chunk by chunk."""
+
+    def __init__(self, plan: ScanPlan) -> None:
+        self.plan = plan
+        self.directory = Directory(plan.request.by_types)
+        self.framer = plan.request.framer()
+
+    def join(self, chunk: Chunk, frames: list[pa.Table], tables: list[pa.Table]) -> Iterator[pa.Table]:
+        """The true frames that close in the next chunk."""
+        guess = Speculated.read(self.framer, frames, tables, len(self.plan.request.by))
+        codes = self.directory.encode(guess.keys, guess.groups)
+        self.framer.grow(len(self.directory))
+        stands = ~self._is_busy(codes)
+        book = Book(stands, np.zeros(guess.groups, np.int64), self.framer.groups.next[codes], [])
+        if not stands.all():
+            for truth in self._replay(chunk, guess, codes, book):
+                yield self._table(truth)
+        yield self._table(self._standing(guess, codes, book))
+        self._hand_over(guess, codes, book)
+
+    def finish(self) -> pa.Table:
+        """The frames that the end of the stream cuts."""
+        return self._table(self.framer.finish())
+
+    def _table(self, frames: Frames) -> pa.Table:
+        return frames_table(self.plan.request, self.directory.keys(), frames)
+
+    def _is_busy(self, codes: Codes) -> npt.NDArray[np.bool_]:
+        """Which groups come with a state that is not the empty one."""
+        groups = self.framer.groups
+        remembers = (groups.memo[codes] != self.framer.automaton.group_memo).any(axis=1)
+        busy: npt.NDArray[np.bool_] = (groups.open[codes] >= 0).any(axis=1) | remembers
+        return busy
+
+    def _replay(self, chunk: Chunk, guess: Speculated, codes: Codes, book: Book) -> Iterator[Frames]:
+        """Run the groups that do not stand from both states until they agree; note what stands from there on."""
+        run = ChunkRun(self.plan, chunk)
+        run.reader.directory.encode(guess.keys, guess.groups)
+        run.framer.grow(guess.groups)
+        active = ~book.stands
+        for tuples in run.tuples(little=True):
+            mine = tuples.group < guess.groups
+            mine[mine] = active[tuples.group[mine]]
+            if not mine.any():
+                continue
+            replayed = tuples.where(mine)
+            yield self.framer.process(Tuples(codes[replayed.group], *replayed[1:]))
+            run.framer.process(replayed)
+            looked_at = np.flatnonzero(active)
+            agreed = looked_at[agree(self.framer, codes[looked_at], run.framer, looked_at)]
+            book.enter(agreed, self.framer.groups.next[codes[agreed]], run.framer)
+            active[agreed] = False
+            if not active.any():
+                return
+
+    def _standing(self, guess: Speculated, codes: Codes, book: Book) -> Frames:
+        """The speculated frames that are true, under their true numbers."""
+        frames = take_frames(guess.frames, np.flatnonzero(book.holds(guess.frames.records)))
+        local = frames.records.group.copy()
+        frames.records.number[:] += book.shift[local]
+        frames.records.group[:] = codes[local]
+        return frames
+
+    def _hand_over(self, guess: Speculated, codes: Codes, book: Book) -> None:
+        """Let the groups that stand go on from the state in which the speculated run left them."""
+        whole = self.plan.request.framer()
+        whole.adopt(np.arange(guess.groups), guess.state)
+        local = np.flatnonzero(book.stands)
+        state = whole.export(local)
+        state.groups.next[:] += book.shift[local]
+        numbered = state.records.number >= 0
+        state.records.number[numbered] += book.shift[local][state.records.group[numbered]]
+        self.framer.forget(codes[local])
+        self.framer.adopt(codes[local], state)
+
+
+@dataclass
+class Book:
+    """For each group of a chunk: whether its speculated run stands, from which frame on, and how far numbers are off."""
+
+    stands: npt.NDArray[np.bool_]
+    first: Codes
+    shift: Codes
+    still_open: list[Codes]
+
+    def enter(self, groups: Codes, true_next: Codes, guess: Framer) -> None:
+        """Both runs of these groups are in the same state now; frames that are open count as not yet found."""
+        self.stands[groups] = True
+        self.first[groups] = guess.groups.next[groups]
+        self.shift[groups] = true_next - guess.groups.next[groups]
+        numbered = self.stands[guess.records.group] & (guess.records.number >= 0)
+        self.still_open.append(_pair(guess.records.group[numbered], guess.records.number[numbered]))
+
+    def holds(self, records: Records) -> npt.NDArray[np.bool_]:
+        """Which of the speculated frames stand."""
+        later = records.number >= self.first[records.group]
+        if self.still_open:
+            later |= np.isin(_pair(records.group, records.number), np.concatenate(self.still_open))
+        held: npt.NDArray[np.bool_] = self.stands[records.group] & later
+        return held
+
+
+def _pair(group: Codes, number: Codes) -> Codes:
+    return group << 40 | number
+
+
+def agree(truth: Framer, codes: Codes, guess: Framer, groups: Codes) -> npt.NDArray[np.bool_]:
+    """Which groups are in the same state in both runs, but for the numbers of their frames."""
+    same: npt.NDArray[np.bool_] = (truth.groups.memo[codes] == guess.groups.memo[groups]).all(axis=1)
+    shift = truth.groups.next[codes] - guess.groups.next[groups]
+    for w in range(truth.automaton.width):
+        mine, theirs = truth.groups.open[codes, w], guess.groups.open[groups, w]
+        same &= (mine >= 0) == (theirs >= 0)
+        both = np.flatnonzero(same & (mine >= 0))
+        same[both] = _same_records(truth, mine[both], guess, theirs[both], shift[both])
+    return same
+
+
+def _same_records(truth: Framer, mine: Codes, guess: Framer, theirs: Codes, shift: Codes) -> npt.NDArray[np.bool_]:
+    a, b = truth.records.take(mine), guess.records.take(theirs)
+    same: npt.NDArray[np.bool_] = (a.start == b.start) & (a.end == b.end) & (a.count == b.count)
+    same &= np.where(b.number >= 0, a.number == b.number + shift, a.number < 0)
+    same &= (a.label == b.label).all(axis=1)
+    return same & ((a.memo == b.memo) | (np.isnan(a.memo) & np.isnan(b.memo))).all(axis=1)

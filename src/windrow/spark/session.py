@@ -1,0 +1,112 @@
+"""A local Spark session with the right settings, and a check of any other."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from windrow.errors import SessionError, SpecError
+
+OLDEST_SPARK = (4, 1)
+OLDEST_JAVA = 17
+ROWS_A_BATCH = 100_000
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def session(
+    *, name: str = "windrow", cores: int | None = None, memory: str | None = None, config: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A Spark session on this machine, with the settings that Windrow is fastest with.
+
+    An active session is returned as it is. Any other session works with Windrow too.
+
+    Parameters
+    ----------
+    name
+        The application's name.
+    cores
+        How many cores to use; all of them by default.
+    memory
+        The heap of the Java process, such as `"4g"`; by default half of the machine's memory, at most 8 GiB.
+    config
+        More Spark settings, which win over Windrow's.
+
+    Examples
+    --------
+    >>> spark = session()
+    >>> spark.range(3).count()
+    3
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if cores is not None and (isinstance(cores, bool) or not isinstance(cores, int) or cores < 1):
+        raise SpecError(f"cores: {cores!r} is no number of cores; it must be a whole number of at least 1")
+    _check_java()
+    python = sys.executable
+    os.environ.setdefault("PYSPARK_PYTHON", python)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", python)
+    used = cores or len(os.sched_getaffinity(0))
+    settings = {
+        "spark.driver.memory": memory or _half_of_memory(),
+        "spark.sql.shuffle.partitions": str(max(2, 2 * used)),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_A_BATCH),
+        "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+    }
+    builder = SparkSession.builder.master(f"local[{used}]").appName(name)
+    for key, value in {**settings, **(config or {})}.items():
+        builder = builder.config(key, value)
+    made: SparkSession = builder.getOrCreate()
+    return made
+
+
+def check_session(spark: SparkSession) -> None:
+    """Refuse a session whose Spark is too old."""
+    found = tuple(int(part) for part in re.findall(r"\d+", spark.version)[:2])
+    if found < OLDEST_SPARK:
+        wanted = ".".join(map(str, OLDEST_SPARK))
+        raise SessionError(f"this session runs Spark {spark.version}; Windrow needs {wanted} or newer")
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks the session can run at once, as far as its settings tell."""
+    for key in ("spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism"):
+        value = spark.conf.get(key, None)
+        if value and value.isdigit():
+            return int(value)
+    local = re.fullmatch(r"local\[(\d+|\*)(?:,.*)?\]", spark.conf.get("spark.master", None) or "")
+    if local:
+        return os.cpu_count() or 1 if local[1] == "*" else int(local[1])
+    executors = spark.conf.get("spark.executor.instances", None) or "0"
+    cores = spark.conf.get("spark.cores.max", None) or str(int(executors) * int(spark.conf.get("spark.executor.cores", None) or 1))
+    return int(cores) or 8
+
+
+def _check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if not java or not Path(java).exists():
+        raise SessionError(
+            f"Spark needs Java {OLDEST_JAVA} or newer and there is none on the PATH or in JAVA_HOME; "
+            f"on Debian or Ubuntu: apt-get install openjdk-{OLDEST_JAVA}-jre-headless"
+        )
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    if version and int(version[1]) < OLDEST_JAVA:
+        raise SessionError(f"Spark needs Java {OLDEST_JAVA} or newer; {java} is Java {version[1]}")
+
+
+def _half_of_memory() -> str:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{max(1, min(8, total // 2**31))}g"

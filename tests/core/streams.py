@@ -1,0 +1,264 @@
+"""Small random streams and schemes, the kernels run over them, and what the theory says of them.
+
+Values are small whole numbers, so that conditions are often met exactly at their limit, and `on` often stands still.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import strategies as st
+
+import windrow as wr
+from windrow.aggregates import BUILTIN
+from windrow.aggregates.keeper import Values, read_numbers
+from windrow.frames.clock import Clock
+from windrow.frames.framer import Framer, Frames, Tuples
+from windrow.frames.theory import StreamTuple, final_frames, settle_nulls
+
+INTEGER, FLOAT = Clock.of(pa.int64(), "on"), Clock.of(pa.float64(), "on")
+TYPES = {"x": pa.float64(), "y": pa.float64(), "v": pa.int64(), "position": pa.int64()}
+MEMBERS = (wr.first("position"), wr.last("position"), wr.sum("position"))
+"""Aggregates that tell which tuples are in a frame."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The tuples of one group: the predicates `hit` and `stop`, the attributes `x` and `y`, and `v` to aggregate."""
+
+    on: list[float]
+    columns: dict[str, list[Any]]
+
+    def __len__(self) -> int:
+        return len(self.on)
+
+    @property
+    def stream(self) -> list[StreamTuple]:
+        """The sample as the theory takes it."""
+        return [
+            StreamTuple(on, {name: column[i] for name, column in self.columns.items()}) for i, on in enumerate(self.on)
+        ]
+
+
+class Row(NamedTuple):
+    """A frame as a user sees it."""
+
+    frame: int
+    start: float
+    end: float
+    closed_at: float | None
+    count: int
+    complete: bool
+    label: tuple[int, ...]
+    aggregates: tuple[Any, ...]
+
+
+# Streams.
+
+NUMBERS = st.integers(-3, 6).map(float)
+MISSING = st.sampled_from([None, math.nan])
+
+
+@st.composite
+def samples(
+    draw: st.DrawFn, *, max_size: int = 12, missing: bool | None = None, numbers: st.SearchStrategy[float] = NUMBERS
+) -> Sample:
+    """One group's stream: empty, one tuple, ties, gaps, everything in, nothing in; with or without missing values."""
+    n = draw(st.integers(0, max_size))
+    lacks = draw(st.booleans()) if missing is None else missing
+    truths = st.one_of(st.booleans(), st.none()) if lacks else st.booleans()
+    numbers = st.one_of(numbers, numbers, MISSING) if lacks else numbers
+    hits = draw(st.sampled_from([truths, truths, truths, st.just(True), st.just(False)]))
+    steps = draw(st.lists(st.sampled_from([0, 1, 1, 2, 3, 5]), min_size=n, max_size=n))
+    columns = {"hit": hits, "stop": truths, "x": numbers, "y": numbers, "v": st.none() | st.integers(-9, 9)}
+    drawn = {name: draw(st.lists(column, min_size=n, max_size=n)) for name, column in columns.items()}
+    return Sample(np.cumsum(steps, dtype=int).tolist(), {**drawn, "position": list(range(n))})
+
+
+def traffic(on: Sequence[float], **columns: Sequence[Any]) -> Sample:
+    """A stream spelled out by hand."""
+    return Sample(list(on), {**{k: list(v) for k, v in columns.items()}, "position": list(range(len(on)))})
+
+
+# Schemes.
+
+
+class Span(wr.AggregateFunction):
+    """A user's own aggregate: the largest minus the smallest value."""
+
+    @staticmethod
+    def zero():
+        return (math.inf, -math.inf)
+
+    @staticmethod
+    def add(s, x):
+        return (min(s[0], x), max(s[1], x))
+
+    @staticmethod
+    def merge(a, b):
+        return (min(a[0], b[0]), max(a[1], b[1]))
+
+    @staticmethod
+    def finish(s):
+        return s[1] - s[0]
+
+
+def opens_at_new_high(t, s):
+    if t.x > s.high:
+        s.high = t.x
+        s.opened = t.on
+        return True
+    return False
+
+
+def updates_when_positive(t, s):
+    return t.x > 0
+
+
+def closes_at_half(t, s):
+    return t.x <= s.high / 2 or t.on - s.opened > 6
+
+
+def opens_always(t, s):
+    return True
+
+
+def closes_every_third(t, s):
+    s.seen += 1
+    return s.seen % 3 == 0
+
+
+CUSTOM_RULES = (
+    {
+        "open": opens_at_new_high,
+        "update": updates_when_positive,
+        "close": closes_at_half,
+        "state": {"high": -2.0, "opened": 0.0},
+    },
+    {"open": opens_always, "close": closes_every_third, "state": {"seen": 0}},
+)
+GRIDS = ({"x": 1.0}, {"x": 2.0}, {"x": 1.5}, {"x": [0, 2, 3]}, {"x": [1]})
+GAPS = st.sampled_from([None, None, 0, 1, 2, 2.5, 4])
+POLICIES = st.sampled_from(["skip", "skip", "break", "break", "error"])
+OPERATORS = st.sampled_from(["<", "<=", ">", ">="])
+LIMITS = st.sampled_from([{"x": 0}, {"x": 1}, {"x": 2}, {"x": 3}, {"x": 2, "y": 3}])
+AGGREGATES = st.sampled_from([wr.count(), *(kind("x") for kind in BUILTIN), Span("x")])
+
+SPECIFICATIONS: dict[type[wr.Scheme], st.SearchStrategy[wr.Scheme]] = {
+    wr.Aggregate: st.builds(
+        wr.Aggregate, AGGREGATES, OPERATORS, st.integers(-2, 9), max_gap=GAPS, nulls=POLICIES
+    ),
+    wr.Boundary: st.builds(
+        wr.Boundary, st.sampled_from([*GRIDS, {"x": 2.0, "y": [0, 2]}]), max_gap=GAPS, nulls=POLICIES
+    ),
+    wr.Custom: st.sampled_from(CUSTOM_RULES).flatmap(
+        lambda rules: st.builds(wr.Custom, st.just(["x"]), **{k: st.just(v) for k, v in rules.items()}, max_gap=GAPS, nulls=POLICIES)
+    ),
+    wr.Delta: st.tuples(LIMITS, OPERATORS).filter(lambda pair: pair != ({"x": 0}, "<")).flatmap(
+        lambda pair: st.builds(
+            wr.Delta, st.just(pair[0]), op=st.just(pair[1]), reference=st.sampled_from(["range", "first"]), max_gap=GAPS, nulls=POLICIES
+        )
+    ),
+    wr.DoubleBoundary: st.builds(wr.DoubleBoundary, st.sampled_from(GRIDS), max_gap=GAPS, nulls=POLICIES),
+    wr.Gap: st.builds(wr.Gap, st.sampled_from([0, 1, 2, 2.5, 3]), max_gap=GAPS, nulls=POLICIES),
+    wr.Threshold: st.builds(
+        wr.Threshold,
+        st.just("hit"),
+        min_count=st.integers(1, 4),
+        min_duration=st.sampled_from([None, None, 0, 1, 2.5, 4]),
+        close=st.sampled_from([None, "stop"]),
+        segments=st.booleans(),
+        max_gap=GAPS,
+        nulls=st.sampled_from(["false", "skip", "break", "error"]),
+    ),
+}
+"""Random specifications of each scheme."""
+
+
+# Running both.
+
+
+def column_values(column: Sequence[Any], kind: pa.DataType) -> Values:
+    """A column with its nulls, as the kernels take it."""
+    if pa.types.is_boolean(kind):
+        return Values(np.array(column, np.bool_), np.array([value is not None for value in column], np.bool_))
+    dtype = np.dtype(np.int64 if pa.types.is_integer(kind) else np.float64)
+    return read_numbers(pa.array(column, kind, from_pandas=False), dtype)
+
+
+def tuples_of(
+    scheme: wr.Scheme,
+    clock: Clock,
+    aggregates: Sequence[wr.AggregateFunction],
+    rows: Sequence[tuple[int, Sample, int]],
+) -> Tuples:
+    """Rows, each a group, its sample and a position in it, as the framer takes them."""
+
+    def column(name: str) -> list[Any]:
+        return [sample.columns[name][i] for _, sample, i in rows]
+
+    inputs = {name: column_values(column(name), pa.bool_()) for name in scheme.predicates}
+    inputs |= {name: column_values(column(name), TYPES[name]) for name in scheme.attributes}
+    values = [
+        column_values(column(a.column), TYPES[a.column]) if a.columns else column_values([0] * len(rows), pa.int64())
+        for a in aggregates
+    ]
+    on = np.array([sample.on[i] for _, sample, i in rows], clock.dtype)
+    return Tuples(np.array([g for g, _, _ in rows], np.int64), on, inputs, values)
+
+
+def rows_of(frames: Frames) -> list[tuple[int, Row]]:
+    """Frames as rows, each with its group."""
+    r = frames.records
+    aggregates = [column.to_pylist() for column in frames.aggregates]
+    return [
+        (
+            int(r.group[k]),
+            Row(
+                int(r.number[k]),
+                r.start[k].item(),
+                r.end[k].item(),
+                r.closed[k].item() if frames.closed else None,
+                int(r.count[k]),
+                bool(r.complete[k]),
+                tuple(r.label[k].tolist()),
+                tuple(column[k] for column in aggregates),
+            ),
+        )
+        for k in range(len(frames))
+    ]
+
+
+def framed(
+    scheme: wr.Scheme, clock: Clock, sample: Sample, aggregates: Sequence[wr.AggregateFunction] = MEMBERS
+) -> list[Row]:
+    """The frames that the kernel finds in one group's stream, in the order of their numbers."""
+    framer = Framer(scheme, clock, TYPES, aggregates)
+    done = rows_of(framer.process(tuples_of(scheme, clock, aggregates, [(0, sample, i) for i in range(len(sample))])))
+    return sorted(row for _, row in done + rows_of(framer.finish()))
+
+
+def expected(scheme: wr.Scheme, sample: Sample) -> list[Row]:
+    """The same by the theory, with the aggregates `MEMBERS`."""
+    stream = settle_nulls(scheme, sample.stream)
+    rows = []
+    for number, frame in enumerate(final_frames(scheme, stream)):
+        positions = [stream[i].values["position"] for i in frame.members]
+        rows.append(
+            Row(
+                number,
+                stream[frame.members[0]].on,
+                stream[frame.members[-1]].on,
+                None if frame.closed_at is None else stream[frame.closed_at].on,
+                len(frame.members),
+                frame.complete,
+                frame.label,
+                (positions[0], positions[-1], sum(positions)),
+            )
+        )
+    return rows

@@ -1,0 +1,240 @@
+"""The definitions by brute force, and what each scheme declares of itself held to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from streams import SPECIFICATIONS, Sample, samples
+
+import windrow as wr
+from windrow.errors import DataError
+from windrow.frames import SCHEMES
+from windrow.frames.intervals import (
+    Framing,
+    Interval,
+    framings,
+    has_sub_interval_closure,
+    has_super_interval_closure,
+    has_union_closure,
+    is_covering,
+    is_drained,
+    is_maximal,
+    is_maximal_from_its_start,
+    is_minimal,
+    is_minimal_from_its_start,
+    is_overlapping,
+    is_partitioning,
+    is_saturated,
+    is_separated,
+    is_unique,
+    possible_frames,
+)
+from windrow.frames.theory import Frame, StreamTuple, candidate_frames, final_frames, settle_nulls
+
+
+def intervals(*pairs: tuple[int, int]) -> list[Interval]:
+    return [Interval(*pair) for pair in pairs]
+
+
+def values(*numbers: float) -> list[StreamTuple]:
+    return [StreamTuple(i, {"x": x}) for i, x in enumerate(numbers)]
+
+
+# Definition 2 and the checkers, by hand.
+
+
+def test_possible_frames_are_all_intervals_of_consecutive_tuples() -> None:
+    assert possible_frames(3) == intervals((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+    assert possible_frames(0) == []
+
+
+@pytest.mark.parametrize(
+    ("pairs", "union", "sub", "super_"),
+    [
+        ([], True, True, True),
+        ([(0, 0), (0, 1), (1, 1)], True, True, False),
+        ([(0, 1), (0, 2)], True, False, True),
+        ([(0, 1), (1, 2)], False, False, False),
+        ([(0, 0), (0, 1), (1, 1), (1, 2), (2, 2)], False, True, False),
+        ([(0, 0), (2, 2)], True, True, False),
+        ([(1, 1)], True, True, False),
+    ],
+)
+def test_closures_of_three_tuples(pairs: list[tuple[int, int]], union: bool, sub: bool, super_: bool) -> None:
+    candidates = intervals(*pairs)
+    assert has_union_closure(candidates) == union
+    assert has_sub_interval_closure(candidates) == sub
+    assert has_super_interval_closure(candidates, 3) == super_
+
+
+def test_labels_do_not_matter_to_closures() -> None:
+    candidates = [Interval(0, 1, (1,)), Interval(1, 2, (2,)), Interval(0, 2, (3,))]
+    assert has_union_closure(candidates)
+
+
+def test_a_frame_is_maximal_unless_a_candidate_of_its_label_contains_it() -> None:
+    candidates = [Interval(0, 1), Interval(1, 1), Interval(0, 3, (1,))]
+    assert is_maximal([Interval(0, 1)], candidates)
+    assert not is_maximal([Interval(0, 1), Interval(1, 1)], candidates)
+
+
+def test_a_frame_is_minimal_unless_it_contains_a_candidate_of_its_label() -> None:
+    candidates = [Interval(0, 1), Interval(1, 1), Interval(0, 0, (1,))]
+    assert is_minimal([Interval(1, 1)], candidates)
+    assert not is_minimal([Interval(0, 1)], candidates)
+
+
+def test_from_its_start_only_candidates_with_the_same_first_tuple_count() -> None:
+    candidates = intervals((0, 2), (1, 2), (1, 1))
+    assert is_maximal_from_its_start(intervals((1, 2)), candidates)
+    assert not is_maximal_from_its_start(intervals((1, 1)), candidates)
+    assert is_minimal_from_its_start(intervals((0, 2)), candidates)
+    assert not is_minimal_from_its_start(intervals((1, 2)), candidates)
+
+
+def test_a_framing_covers_when_no_tuple_of_a_candidate_is_left_out() -> None:
+    assert is_covering(intervals((0, 1), (2, 2)), intervals((1, 2)))
+    assert not is_covering(intervals((0, 1)), intervals((1, 2)))
+
+
+def test_a_framing_is_drained_when_every_frame_is_needed() -> None:
+    def covers(framing: Framing) -> bool:
+        return is_covering(framing, intervals((0, 3)))
+
+    assert is_drained(intervals((0, 2), (2, 3)), covers)
+    assert not is_drained(intervals((0, 2), (2, 3), (1, 1)), covers)
+    assert not is_drained(intervals((0, 2)), covers)
+
+
+def test_a_framing_is_saturated_when_no_candidate_can_be_added() -> None:
+    candidates = intervals((0, 1), (1, 2), (3, 3))
+
+    def is_disjoint(framing: Framing) -> bool:
+        return not is_overlapping(framing)
+
+    assert is_saturated(intervals((0, 1), (3, 3)), candidates, is_disjoint)
+    assert not is_saturated(intervals((0, 1)), candidates, is_disjoint)
+    assert not is_saturated(intervals((0, 1), (1, 2), (3, 3)), candidates, is_disjoint)
+
+
+def test_separated_overlapping_and_partitioning() -> None:
+    apart, touching, sharing = intervals((0, 0), (2, 3)), intervals((2, 3), (0, 1)), intervals((0, 2), (2, 3))
+    assert [is_separated(framing) for framing in (apart, touching, sharing)] == [True, False, False]
+    assert [is_overlapping(framing) for framing in (apart, touching, sharing)] == [False, False, True]
+    assert [is_partitioning(framing, range(4)) for framing in (apart, touching, sharing)] == [False, True, False]
+    assert is_partitioning(apart, [0, 2, 3])
+
+
+def test_unique_means_that_exactly_one_framing_satisfies_the_conditions() -> None:
+    candidates = intervals((0, 0), (0, 1), (1, 1))
+    assert is_unique(candidates, lambda framing: is_covering(framing, candidates) and is_maximal(framing, candidates))
+    assert not is_unique(candidates, lambda framing: is_covering(framing, candidates))
+    assert not is_unique(candidates, lambda framing: len(framing) > 3)
+
+
+# Lemma 2, read with care.
+
+
+def test_among_all_candidates_maximal_delta_frames_overlap() -> None:
+    candidates = candidate_frames(wr.Delta({"x": 4}), values(0, 3, 6))
+    found = framings(candidates, lambda framing: is_maximal(framing, candidates) and is_covering(framing, candidates))
+    assert list(found) == [tuple(intervals((0, 1), (1, 2)))]
+
+
+def test_among_all_candidates_maximal_covering_drained_delta_frames_are_not_unique() -> None:
+    candidates = candidate_frames(wr.Delta({"x": 4}), values(0, 3, 6, 9, 12))
+    maximal = [candidate for candidate in candidates if is_maximal([candidate], candidates)]
+    found = set(framings(maximal, lambda framing: is_drained(framing, lambda rest: is_covering(rest, candidates))))
+    assert found == {tuple(intervals((0, 1), (1, 2), (3, 4))), tuple(intervals((0, 1), (2, 3), (3, 4)))}
+
+
+def test_lemma_2_takes_the_first_possible_frame_and_then_the_next_from_where_it_ended() -> None:
+    frames = final_frames(wr.Delta({"x": 4}), values(0, 3, 6, 9, 12))
+    assert [frame.interval for frame in frames] == intervals((0, 1), (2, 3), (4, 4))
+    frames = final_frames(wr.Delta({"x": 4}, op=">"), values(0, 3, 6, 9, 12))
+    assert frames == [Frame((0, 1, 2), 2), Frame((3, 4), None, complete=False)]
+
+
+# What each scheme declares.
+
+
+@dataclass
+class Case:
+    """A stream framed by a scheme."""
+
+    scheme: wr.Scheme
+    stream: list[StreamTuple]
+
+    def __post_init__(self) -> None:
+        frames = final_frames(self.scheme, self.stream)
+        self.framing = [frame.interval for frame in frames]
+        self.complete = [frame.interval for frame in frames if frame.complete]
+        self.candidates = candidate_frames(self.scheme, self.stream)
+
+    @property
+    def follows_lemma_2(self) -> bool:
+        return isinstance(self.scheme, wr.Delta | wr.Aggregate)
+
+    @property
+    def tuples(self) -> list[int]:
+        return [i for i, t in enumerate(self.stream) if not t.breaks]
+
+    def covers(self, framing: Framing) -> bool:
+        """Whether frames, with the incomplete rests, cover the candidates."""
+        rests = [interval for interval in self.framing if interval not in self.complete]
+        return is_covering([*framing, *rests], self.candidates)
+
+    def is_maximal(self, framing: Framing) -> bool:
+        return (is_maximal_from_its_start if self.follows_lemma_2 else is_maximal)(framing, self.candidates)
+
+    def is_minimal(self, framing: Framing) -> bool:
+        return (is_minimal_from_its_start if self.follows_lemma_2 else is_minimal)(framing, self.candidates)
+
+
+PROPERTIES: dict[str, Callable[[Case], bool]] = {
+    "drained": lambda case: is_drained(case.complete, case.covers),
+    "saturated": lambda case: is_saturated(case.complete, case.candidates, case.is_maximal),
+    "maximal": lambda case: case.is_maximal(case.complete),
+    "minimal": lambda case: case.is_minimal(case.complete),
+    "separated": lambda case: is_separated(case.framing),
+    "partitioning": lambda case: is_partitioning(case.framing, case.tuples),
+    "covering": lambda case: is_covering(case.framing, case.candidates),
+    "overlapping": lambda case: is_overlapping(case.framing) or not case.tuples,
+}
+"""All but `unique`, which has a test of its own."""
+
+CLOSURES: dict[str, Callable[[Case], bool]] = {
+    "union": lambda case: has_union_closure(case.candidates),
+    "sub-interval": lambda case: has_sub_interval_closure(case.candidates),
+    "super-interval": lambda case: has_super_interval_closure(case.candidates, len(case.stream)),
+}
+
+DEFINED = [kind for kind in SCHEMES if kind is not wr.Custom]
+"""The schemes that have candidate frames; `Custom` declares nothing."""
+
+
+def drawn_case(kind: type[wr.Scheme], data: st.DataObject, max_size: int) -> Case:
+    """A random scheme over a random stream that meets its assumptions: no negative terms where a sum must not fall."""
+    scheme = data.draw(SPECIFICATIONS[kind])
+    sample: Sample = data.draw(samples(max_size=max_size))
+    if isinstance(scheme, wr.Aggregate) and scheme.aggregate.monotonic == "non-negative":
+        sample = Sample(sample.on, {**sample.columns, "x": [x and abs(x) for x in sample.columns["x"]]})
+    try:
+        return Case(scheme, settle_nulls(scheme, sample.stream))
+    except DataError:
+        assume(False)
+        raise
+
+
+@pytest.mark.parametrize("kind", DEFINED, ids=lambda kind: kind.__name__)
+@given(data=st.data())
+def test_declared_closures_and_properties_hold(kind: type[wr.Scheme], data: st.DataObject) -> None:
+    case = drawn_case(kind, data, max_size=8)
+    for closure in case.scheme.closure:
+        assert CLOSURES[closure](case), closure
+    for name in case.scheme.properties - {"unique"}:
+        assert PROPERTIES[name](case), name
