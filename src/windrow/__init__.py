@@ -3,4 +3,4 @@
 from windrow.aggregates import AggregateFunction, count, first, last, max, mean, min, stddev, sum, variance
 from windrow.errors import WindrowError
 from windrow.frames import Aggregate, Boundary, Custom, Delta, DoubleBoundary, Gap, Scheme, Threshold
-from windrow.spark import ParquetSource, explain, frames, parquet, session
+from windrow.spark import ParquetSource, explain, fill, frames, parquet, session, widen

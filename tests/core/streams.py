@@ -62,21 +62,27 @@ class Row(NamedTuple):
 
 NUMBERS = st.integers(-3, 6).map(float)
 MISSING = st.sampled_from([None, math.nan])
+STEPS = st.sampled_from([0, 1, 1, 2, 3, 5])
+
+
+TRUTHS = st.booleans()
+VALUES = st.none() | st.integers(-9, 9)
 
 
 @st.composite
 def samples(
-    draw: st.DrawFn, *, max_size: int = 12, missing: bool | None = None, numbers: st.SearchStrategy[float] = NUMBERS
+    draw: st.DrawFn, scheme: wr.Scheme, *, max_size: int = 12, missing: bool | None = None, more: Sequence[str] = ()
 ) -> Sample:
-    """One group's stream: empty, one tuple, ties, gaps, everything in, nothing in; with or without missing values."""
+    """A stream of what a scheme reads: empty, one tuple, ties, gaps, everything in, nothing in, with missing values."""
     n = draw(st.integers(0, max_size))
     lacks = draw(st.booleans()) if missing is None else missing
-    truths = st.one_of(st.booleans(), st.none()) if lacks else st.booleans()
-    numbers = st.one_of(numbers, numbers, MISSING) if lacks else numbers
+    truths = st.one_of(TRUTHS, st.none()) if lacks else TRUTHS
+    numbers = st.one_of(NUMBERS, NUMBERS, MISSING) if lacks else NUMBERS
     hits = draw(st.sampled_from([truths, truths, truths, st.just(True), st.just(False)]))
-    steps = draw(st.lists(st.sampled_from([0, 1, 1, 2, 3, 5]), min_size=n, max_size=n))
-    columns = {"hit": hits, "stop": truths, "x": numbers, "y": numbers, "v": st.none() | st.integers(-9, 9)}
-    drawn = {name: draw(st.lists(column, min_size=n, max_size=n)) for name, column in columns.items()}
+    columns = {"hit": hits, "stop": truths, "x": numbers, "y": numbers, "v": VALUES}
+    wanted = dict.fromkeys([*scheme.predicates, *scheme.attributes, *more])
+    drawn = {name: draw(st.lists(columns[name], min_size=n, max_size=n)) for name in wanted}
+    steps = draw(st.lists(STEPS, min_size=n, max_size=n))
     return Sample(np.cumsum(steps, dtype=int).tolist(), {**drawn, "position": list(range(n))})
 
 

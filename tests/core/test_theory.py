@@ -220,7 +220,7 @@ DEFINED = [kind for kind in SCHEMES if kind is not wr.Custom]
 def drawn_case(kind: type[wr.Scheme], data: st.DataObject, max_size: int) -> Case:
     """A random scheme over a random stream that meets its assumptions: no negative terms where a sum must not fall."""
     scheme = data.draw(SPECIFICATIONS[kind])
-    sample: Sample = data.draw(samples(max_size=max_size))
+    sample: Sample = data.draw(samples(scheme, max_size=max_size))
     if isinstance(scheme, wr.Aggregate) and scheme.aggregate.monotonic == "non-negative":
         sample = Sample(sample.on, {**sample.columns, "x": [x and abs(x) for x in sample.columns["x"]]})
     try:
@@ -238,3 +238,131 @@ def test_declared_closures_and_properties_hold(kind: type[wr.Scheme], data: st.D
         assert CLOSURES[closure](case), closure
     for name in case.scheme.properties - {"unique"}:
         assert PROPERTIES[name](case), name
+
+
+def allowed_frames(case: Case) -> tuple[list[Interval], list[Interval]]:
+    """The candidates that are maximal or minimal as the scheme wants, and the rests that can become no minimal frame."""
+    minimal = case.follows_lemma_2 and not case.scheme.is_maximal  # type: ignore[attr-defined]
+    extreme = case.is_minimal if minimal else case.is_maximal
+    chosen = [candidate for candidate in case.candidates if extreme([candidate])]
+    gap = wr.Gap(10**6, max_gap=case.scheme.max_gap)
+    stretches = candidate_frames(gap, case.stream) if minimal else set()
+    rests = [
+        Interval(*stretch[:2], (-1,))
+        for stretch in stretches
+        if is_maximal_from_its_start([stretch], stretches)
+        and not any(stretch.contains(c) and c.first == stretch.first for c in case.candidates)
+    ]
+    return chosen, rests
+
+
+@pytest.mark.parametrize("kind", DEFINED, ids=lambda kind: kind.__name__)
+@given(data=st.data())
+def test_the_framing_is_the_only_one_that_satisfies_the_conditions(kind: type[wr.Scheme], data: st.DataObject) -> None:
+    case = drawn_case(kind, data, max_size=4)
+    assume("unique" in case.scheme.properties)
+    chosen, rests = allowed_frames(case)
+
+    def holds(framing: Framing) -> bool:
+        if not is_covering(framing, case.candidates):
+            return False
+        if "saturated" in case.scheme.properties:
+            return is_saturated(framing, case.candidates, case.is_maximal)
+        if rests and not is_partitioning(framing, case.tuples):
+            return False
+        return not (case.follows_lemma_2 and is_overlapping(framing))
+
+    found = [{interval[:2] for interval in framing} for framing in framings([*chosen, *rests], holds)]
+    assert found == [{interval[:2] for interval in case.framing}]
+
+
+def trues(*flags: bool, step: int = 1) -> list[StreamTuple]:
+    return [StreamTuple(i * step, {"hit": flag, "stop": not flag, "x": float(flag)}) for i, flag in enumerate(flags)]
+
+
+NULL = StreamTuple(1, {"x": None}, breaks=True)
+BROKEN = [StreamTuple(0, {"x": 0.0}), NULL, StreamTuple(2, {"x": 3.0})]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "closure", "stream"),
+    [
+        (wr.Threshold("hit", min_count=2), "sub-interval", trues(True, True)),
+        (wr.Threshold("hit"), "super-interval", trues(True, False)),
+        (wr.Boundary({"x": 1.0}), "super-interval", trues(True, False)),
+        (wr.Gap(1), "super-interval", trues(True, True, step=2)),
+        (wr.DoubleBoundary({"x": 1.0}), "union", values(1, 2, 3)),
+        (wr.DoubleBoundary({"x": 1.0}), "super-interval", values(1, 2, 3)),
+        (wr.Delta({"x": 2}), "union", values(0, 2, 4)),
+        (wr.Delta({"x": 2}), "super-interval", values(0, 2, 4)),
+        (wr.Delta({"x": 2}, op=">"), "sub-interval", values(0, 3)),
+        (wr.Delta({"x": 2}, op=">=", max_gap=0), "super-interval", [*values(0), StreamTuple(0, {"x": 2}), *values(0, 0)]),
+        (wr.Delta({"x": 0}, op=">=", nulls="break"), "super-interval", BROKEN),
+        (wr.Delta({"x": 2}, reference="first"), "sub-interval", values(2, 0, 4)),
+        (wr.Delta({"x": 2}, op=">", reference="first"), "super-interval", values(2, 0, 3)),
+        (wr.Aggregate(wr.sum("x"), "<=", 2), "union", values(1, 1, 1)),
+        (wr.Aggregate(wr.sum("x"), ">=", 2), "sub-interval", values(1, 1, 1)),
+        (wr.Aggregate(wr.sum("x"), ">=", 0, nulls="break"), "super-interval", BROKEN),
+        (wr.Aggregate(wr.mean("x"), "<", 2), "sub-interval", values(0, 3)),
+        (wr.Aggregate(wr.mean("x"), ">", 2), "super-interval", values(0, 3)),
+    ],
+    ids=repr,
+)
+def test_a_closure_that_is_not_declared_has_a_counterexample(
+    scheme: wr.Scheme, closure: str, stream: list[StreamTuple]
+) -> None:
+    assert closure not in scheme.closure
+    assert not CLOSURES[closure](Case(scheme, stream))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "name", "stream"),
+    [
+        (wr.Threshold("hit", max_gap=1), "separated", trues(True, True, step=2)),
+        (wr.Threshold("hit"), "partitioning", trues(True, False)),
+        (wr.Threshold("hit", segments=True), "separated", trues(True, False)),
+        (wr.Boundary({"x": 1.0}), "separated", values(1, 2)),
+        (wr.Gap(1), "separated", trues(True, True, step=2)),
+        (wr.DoubleBoundary({"x": 1.0}), "drained", values(1)),
+        (wr.DoubleBoundary({"x": 1.0}), "partitioning", values(1)),
+        (wr.Delta({"x": 2}), "separated", values(0, 3)),
+        (wr.Aggregate(wr.sum("x"), "<", 2), "partitioning", values(3, 1)),
+        (wr.Aggregate(wr.mean("x"), "<", 2), "partitioning", values(3, 0)),
+        (wr.Aggregate(wr.variance("x"), "<", 2), "separated", values(0, 5)),
+    ],
+    ids=repr,
+)
+def test_a_property_that_is_not_declared_has_a_counterexample(
+    scheme: wr.Scheme, name: str, stream: list[StreamTuple]
+) -> None:
+    assert name not in scheme.properties
+    assert not PROPERTIES[name](Case(scheme, stream))
+
+
+def test_what_aggregate_frames_of_a_sum_declare_needs_terms_that_are_not_negative() -> None:
+    case = Case(wr.Aggregate(wr.sum("x"), "<=", 2), values(2, -1, 3))
+    assert not has_sub_interval_closure(case.candidates)
+    assert not is_covering(case.framing, case.candidates)
+
+
+def test_delta_frames_are_maximal_from_their_start_but_not_among_all_candidates() -> None:
+    case = Case(wr.Delta({"x": 4}), values(0, 3, 6))
+    assert is_maximal_from_its_start(case.framing, case.candidates)
+    assert not is_maximal(case.framing, case.candidates)
+    case = Case(wr.Delta({"x": 4}, op=">"), values(0, 0, 5))
+    assert is_minimal_from_its_start(case.framing, case.candidates)
+    assert not is_minimal(case.framing, case.candidates)
+
+
+@given(data=st.data())
+def test_every_tuple_is_in_exactly_two_double_boundary_frames(data: st.DataObject) -> None:
+    case = drawn_case(wr.DoubleBoundary, data, max_size=8)
+    assert all(sum(i in frame.extent for frame in case.framing) == 2 for i in case.tuples)
+
+
+def test_schemes_without_a_local_condition_have_no_candidates() -> None:
+    def never(t, s):  # type: ignore[no-untyped-def]
+        return False
+
+    with pytest.raises(NotImplementedError, match="Custom"):
+        candidate_frames(wr.Custom(["x"], open=never, close=never), values(1))

@@ -36,50 +36,12 @@ WIDTHS = {
     "b": (pa.bool_(), [True, False]),
     "Odd name": (pa.bool_(), [True, False]),
 }
-LITERALS = [
-    "0",
-    "1",
-    "-1",
-    "7",
-    "127",
-    "128",
-    "-129",
-    "2147483647",
-    "2147483648",
-    "-2147483648",
-    "16777216",
-    "16777217",
-    "9007199254740993",
-    "9223372036854775807",
-    "-9223372036854775808",
-    "9223372036854775808",
-    "-1L",
-    "2147483648L",
-    "0.5",
-    "0.1",
-    "-0.1",
-    ".5",
-    "5.",
-    "1.0",
-    "-0.0",
-    "16777217.0",
-    "9007199254740993.5",
-    "99999999999999999999.5",
-    "0.30000000000000004",
-    "0.100000001490116119384765625",
-    "9223372036854775807.5",
-    "-9223372036854775808.5",
-    "1e0",
-    "1E-1",
-    "-5e-1",
-    "0.1D",
-    "7d",
-    "16777217D",
-    "9.007199254740993e15",
-    "1e300",
-    "-0e0",
-    "3.4028235e38",
-]
+SMALL = ["0", "1", "-1", "7", "127", "128", "-129", "2147483647", "2147483648", "-2147483648", "-1L", "2147483648L"]
+LARGE = ["16777216", "16777217", "9007199254740993", "9223372036854775807", "-9223372036854775808"]
+BEYOND = ["9223372036854775808", "99999999999999999999.5", "9223372036854775807.5", "-9223372036854775808.5"]
+DECIMALS = ["0.5", "0.1", "-0.1", ".5", "5.", "1.0", "-0.0", "16777217.0", "9007199254740993.5", "0.30000000000000004"]
+EXPONENTS = ["1e0", "1E-1", "-5e-1", "0.1D", "7d", "16777217D", "9.007199254740993e15", "1e300", "-0e0", "3.4028235e38"]
+LITERALS = [*SMALL, *LARGE, *BEYOND, *DECIMALS, *EXPONENTS, "0.100000001490116119384765625"]
 COMPARISONS = ["=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">="]
 
 
@@ -189,23 +151,37 @@ def differences(frame, table, predicates):
 
 
 def test_random_predicates_mean_the_same(loaded, table):
-    texts = [Grammar(seed).condition(seed % 4) for seed in range(900)]
+    texts = [Grammar(seed).condition(seed % 3) for seed in range(240)]
     predicates = list(compiled(texts, table.schema))
-    assert len(predicates) > 500
+    assert len(predicates) > 160
     assert list(differences(loaded, table, predicates)) == []
 
 
 def test_every_column_against_every_literal(loaded, table):
-    columns = ["d", "f", "k", "h", "i", "j"]
     dice = random.Random(5)
-    texts = [f"{name} {op} {lit}" for name in columns for lit in LITERALS for op in dice.sample(COMPARISONS, 3)]
+    texts = [f"{name} {dice.choice(COMPARISONS)} {literal}" for name in "dfkhij" for literal in LITERALS]
     predicates = list(compiled(texts, table.schema))
-    assert len(predicates) > 500
+    assert len(predicates) > 200
     assert list(differences(loaded, table, predicates)) == []
 
 
 def test_every_pair_of_columns(loaded, table):
-    texts = [f"`{a}` {op} `{b}`" for a in WIDTHS for b in WIDTHS for op in ("=", "<=>", "<", "<=", ">", ">=", "<>")]
+    dice = random.Random(7)
+    texts = [f"`{a}` {op} `{b}`" for a in WIDTHS for b in WIDTHS for op in dice.sample(COMPARISONS, 2)]
     predicates = list(compiled(texts, table.schema))
-    assert len(predicates) > 400
+    assert len(predicates) > 100
+    assert list(differences(loaded, table, predicates)) == []
+
+
+def test_long_lists(loaded, table):
+    """Beyond ten items Spark looks them up in a hash set, where 0.0 and -0.0 might differ."""
+    many = ", ".join(str(n) for n in range(-3, 12))
+    texts = [f"{name} {op} ({many}{extra})" for name in "dfkij" for op in ("in", "not in") for extra in ("", ", null")]
+    texts += [
+        f"d in ({many}, 0.1, 1e-1)",
+        f"j in ({many}, 0.5)",
+        f"u in ('a', {', '.join(repr(x) for x in 'bcdefghijkl')})",
+    ]
+    predicates = list(compiled(texts, table.schema))
+    assert len(predicates) == len(texts)
     assert list(differences(loaded, table, predicates)) == []

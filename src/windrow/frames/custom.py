@@ -123,6 +123,8 @@ class Custom(Scheme):
                 return int(step(batch, rows, state, groups, records, used, slots, max_gap))
             except NumbaError as error:
                 raise SpecError(f"{self!r}: a function cannot be compiled: {str(error).strip()}") from None
+            except KeyError as name:
+                raise SpecError(f"{self!r}: a function reads {name}, which is neither a column nor in the state") from None
 
         return Automaton(kernel, group_memo=np.array([self.state.get(name, 0.0) for name in names]))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,14 +42,15 @@ def _only(values: Values, keep: npt.NDArray[np.bool_]) -> Values:
     return Values(values.numbers[keep], values.valid[keep] if values.valid.size else values.valid)
 
 
-class Frames(NamedTuple):
+@dataclass(frozen=True)
+class Frames:
     """Frames that have ended, with their aggregates; `records.closed` means nothing where the stream ended first."""
 
     records: Records
     aggregates: tuple[pa.Array, ...]
     closed: bool
 
-    def __len__(self) -> int:  # type: ignore[override]
+    def __len__(self) -> int:
         return int(self.records.group.size)
 
 
@@ -118,11 +120,17 @@ class Framer:
         """End the streams of the given groups, or of all: their open frames are cut, and qualify or do not."""
         held = np.unique(self.records.group)
         groups = held if groups is None else np.intersect1d(held, groups)
-        on = np.zeros(groups.size, self.clock.dtype)
+        return replace(self.cut(groups, np.zeros(groups.size, self.clock.dtype)), closed=False)
+
+    def cut(self, groups: npt.NDArray[np.int64], on: Array) -> Frames:
+        """End the open frames of some groups at the given instants, as a break would."""
         inputs: dict[str, Array] = {name: np.zeros(groups.size, np.bool_) for name in self.scheme.predicates}
         inputs |= {name: np.zeros(groups.size) for name in self.scheme.attributes}
-        frames = self._run(Batch(groups, on, np.ones(groups.size, np.bool_)), inputs, None)
-        return Frames(*frames, closed=False)
+        return self.advance(Batch(groups, on, np.ones(groups.size, np.bool_)), inputs)
+
+    def advance(self, batch: Batch, inputs: Mapping[str, Array]) -> Frames:
+        """Frame tuples whose values are not aggregated."""
+        return Frames(*self._run(batch, inputs, None), closed=True)
 
     def room(self, n: int) -> Records:
         """Records for `n` frames, not initialised."""
@@ -136,8 +144,8 @@ class Framer:
         records = self.room(held + batch.on.size * self.automaton.width)
         for column, carried in zip(records, self.records, strict=True):
             column[:held] = carried
-        wanted = len(batch.on) if self.keepers and values is not None else 0
-        slots = np.full((wanted, self.automaton.width), -1, np.int64)
+        rows = batch.on.size if self.wants_slots(batch) and values is not None else 0
+        slots = np.full((rows, self.automaton.width), -1, np.int64)
         used = self.automaton.kernel(batch, inputs, self.groups, records, held, slots)
         records = Records(*(column[:used] for column in records))
         states = self._aggregate(records, slots, values)
@@ -146,8 +154,18 @@ class Framer:
             keeper.finish(States(kept.seen[done], kept.numbers[done]))
             for keeper, kept in zip(self.keepers, states, strict=True)
         )
+        self.observe(batch, inputs, records, states, slots)
         self._carry(records, states, left)
         return records.take(done), aggregates
+
+    def wants_slots(self, batch: Batch) -> bool:
+        """Whether it matters which record a tuple is in."""
+        return bool(self.keepers)
+
+    def observe(
+        self, batch: Batch, inputs: Mapping[str, Array], records: Records, states: tuple[States, ...], slots: Array
+    ) -> None:
+        """Called after each batch, while all its records are there; for those who want to know more than frames."""
 
     def _aggregate(self, records: Records, slots: Array, values: Sequence[Values] | None) -> tuple[States, ...]:
         held = self.records.group.size

@@ -30,7 +30,7 @@ def unpack(data: bytes | pa.Buffer) -> list[pa.Table]:
     return tables
 
 
-def _columns(prefix: str, fields: Any) -> dict[str, Any]:
+def columns_of(prefix: str, fields: Any) -> dict[str, Any]:
     """Flat arrays as columns of their names; a matrix becomes a column each."""
     columns: dict[str, Any] = {}
     for name, array in fields._asdict().items():
@@ -41,7 +41,7 @@ def _columns(prefix: str, fields: Any) -> dict[str, Any]:
     return columns
 
 
-def _fields(prefix: str, like: Any, table: pa.Table) -> Any:
+def fields_of(prefix: str, like: Any, table: pa.Table) -> Any:
     """The flat arrays back, with the shapes of `like`; they can be written to."""
     arrays = []
     for name, array in like._asdict().items():
@@ -61,30 +61,30 @@ def _numpy(table: pa.Table, name: str, dtype: Any) -> Any:
 
 def pack_state(state: State) -> list[pa.Table]:
     """A state as two tables: its groups, and its open frames with their aggregates."""
-    open_frames = _columns("", state.records)
+    open_frames = columns_of("", state.records)
     for j, kept in enumerate(state.aggregates):
-        open_frames |= _columns(f"aggregate{j}.", kept)
-    return [pa.table(_columns("", state.groups)), pa.table(open_frames)]
+        open_frames |= columns_of(f"aggregate{j}.", kept)
+    return [pa.table(columns_of("", state.groups)), pa.table(open_frames)]
 
 
 def unpack_state(tables: Sequence[pa.Table], framer: Framer) -> State:
     """The state of `pack_state`, for a framer of the same request."""
     groups, open_frames = tables
-    states = tuple(_fields(f"aggregate{j}.", keeper.empty(0), open_frames) for j, keeper in enumerate(framer.keepers))
+    states = tuple(fields_of(f"aggregate{j}.", keeper.empty(0), open_frames) for j, keeper in enumerate(framer.keepers))
     like = Groups(np.empty(0, np.int64), np.empty((0, framer.automaton.width), np.int64), framer.groups.memo[:0])
-    return State(_fields("", like, groups), _fields("", framer.room(0), open_frames), states)
+    return State(fields_of("", like, groups), fields_of("", framer.room(0), open_frames), states)
 
 
 def pack_frames(frames: Frames) -> pa.Table:
     """Frames that were closed by a tuple, as one table."""
-    columns = _columns("", frames.records)
+    columns = columns_of("", frames.records)
     return pa.table(columns | {f"result{j}": array for j, array in enumerate(frames.aggregates)})
 
 
 def unpack_frames(table: pa.Table, framer: Framer) -> Frames:
     """The frames of `pack_frames`."""
     results = tuple(table.column(f"result{j}").combine_chunks() for j in range(len(framer.keepers)))
-    return Frames(_fields("", framer.room(0), table), results, closed=True)
+    return Frames(fields_of("", framer.room(0), table), results, closed=True)
 
 
 def take_frames(frames: Frames, rows: Any) -> Frames:

@@ -89,12 +89,12 @@ def parse_predicate(text: str) -> Predicate:
     for kind, name in _NO_PREDICATE:
         if found := tree.find(*kind):
             raise SpecError(f"predicate {text!r} has {name}, {_sql(found)!r}; give a condition on a single row")
-    columns = tuple(dict.fromkeys(column.name for column in tree.find_all(exp.Column)))
+    columns = tuple(dict.fromkeys(column.parts[0].name for column in tree.find_all(exp.Column, bfs=False)))
     return Predicate(text, columns, tree, _words(tokens), _doubt(text, tokens))
 
 
 _NO_PREDICATE: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
-    ((exp.Query, exp.Exists), "a subquery"),
+    ((exp.Query,), "a subquery"),
     ((exp.Window,), "a window function"),
     ((exp.AggFunc,), "an aggregate"),
     ((exp.UDTF, exp.Explode), "a generator"),

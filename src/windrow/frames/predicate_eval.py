@@ -81,9 +81,9 @@ class CompiledPredicate:
         columns: Columns = (
             batch if isinstance(batch, Mapping) else dict(zip(batch.schema.names, batch.columns, strict=True))
         )
-        result = self.node.evaluate(columns)
+        result: Any = self.node.evaluate(columns)
         if isinstance(result, pa.Scalar):
-            result = pa.repeat(result, _rows(batch))
+            result = pa.repeat(result, _rows(batch))  # type: ignore[call-overload,unused-ignore]
         return result.combine_chunks() if isinstance(result, pa.ChunkedArray) else result
 
 

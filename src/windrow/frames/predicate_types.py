@@ -69,7 +69,7 @@ def column(name: str, type_: pa.DataType) -> Typed:
     return Typed(_KINDS.get(plain, Kind.OTHER), Column(name, type_, plain), plain)
 
 
-_KINDS = {
+_KINDS: dict[pa.DataType, Kind] = {
     pa.bool_(): Kind.BOOLEAN,
     **dict.fromkeys((pa.int8(), pa.int16(), pa.int32(), pa.int64()), Kind.INTEGER),
     pa.float32(): Kind.FLOAT,
@@ -148,6 +148,8 @@ def arithmetic(kernel: str, left: Typed, right: Typed) -> Typed:
 def signed(kernel: str, value: Typed) -> Typed:
     """`-value` or `abs(value)`."""
     if kernel == "negate" and value.kind is Kind.EXACT:
+        if value.exact < 0:  # -(-2147483648) is an overflow
+            raise Refused("a number with two signs is left to Spark")
         return Typed(Kind.EXACT, value.node, value.type, -value.exact)
     if value.kind not in _FLOATING:
         raise Refused("arithmetic outside Spark is for float and double")

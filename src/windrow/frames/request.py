@@ -41,9 +41,9 @@ class Request:
         """The types of the `by` columns."""
         return [self.types[name] for name in self.by]
 
-    def framer(self) -> Framer:
+    def framer(self, kind: type[Framer] = Framer) -> Framer:
         """A framer that has seen nothing."""
-        return Framer(self.scheme, self.clock, self.types, list(self.agg.values()))
+        return kind(self.scheme, self.clock, self.types, list(self.agg.values()))
 
     @property
     def values(self) -> list[str | None]:

@@ -156,6 +156,7 @@ def _episodes(
             if _qualifies(records, k, min_count, min_duration):
                 close_record(groups, records, k, t)
             else:
+                records.closed[k] = t
                 records.status[k] = DROPPED
             groups.open[g, 0] = -1
         if _opens(hit, stop, i) and not is_break(batch, i):

@@ -1,7 +1,9 @@
 """Frames on Spark: the only part of Windrow that imports pyspark."""
 
 from windrow.spark.batch import explain, frames
+from windrow.spark.fill import fill
 from windrow.spark.parquet import ParquetSource, parquet
 from windrow.spark.session import session
+from windrow.spark.widen import widen
 
-__all__ = ["ParquetSource", "explain", "frames", "parquet", "session"]
+__all__ = ["ParquetSource", "explain", "fill", "frames", "parquet", "session", "widen"]

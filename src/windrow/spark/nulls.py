@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 
@@ -28,25 +29,32 @@ def settle_nulls(df: DataFrame, request: Request, nulls_on: str) -> DataFrame:
 
     Columns that the schema declares free of nulls are not looked at; if none is left, no job runs.
     """
-    lacking = {name: _lacks(name, request.types[name]) for name in _suspects(df, request, [request.on, *request.by])}
+    lacking = may_lack(df, [request.on, *request.by], request.types)
     guarded = _guarded(df, request)
     if not lacking and not guarded:
         return df
     counts = count_rows(df, {**lacking, **guarded})
     refuse_nulls({what: counts[what] for what in guarded}, "nulls='error' forbids that")
-    report_nulls(request, {name: counts[name] for name in lacking}, nulls_on)
+    return drop_lacking(df, lacking, counts, request.on, nulls_on)
+
+
+def drop_lacking(
+    df: DataFrame, lacking: dict[str, Column], counts: dict[str, int], on: str, nulls_on: str
+) -> DataFrame:
+    """Apply the policy to the rows whose `on` or `by` lacks a value."""
+    report_nulls(on, {name: counts[name] for name in lacking}, nulls_on)
     found = [lacking[name] for name in lacking if counts[name]]
     return df.where(~reduce(or_, found)) if found else df
 
 
-def report_nulls(request: Request, counts: dict[str, int], nulls_on: str) -> None:
+def report_nulls(on: str, counts: dict[str, int], nulls_on: str) -> None:
     """Raise or warn about rows whose `on` or `by` is null or NaN."""
-    named = {f"{'on' if name == request.on else 'by'}: column {name!r}": n for name, n in counts.items() if n}
+    named = {f"{'on' if name == on else 'by'}: column {name!r}": n for name, n in counts.items() if n}
     if nulls_on == "error":
         refuse_nulls(named, "such a row has no place in any group's order; mend the data or give nulls_on='drop'")
     elif named:
         told = "; ".join(f"{what} is null or NaN in {n}" for what, n in named.items())
-        warnings.warn(f"dropped rows without a place in the order: {told}", UserWarning, stacklevel=4)
+        warnings.warn(f"dropped rows without a place in the order: {told}", UserWarning, stacklevel=6)
 
 
 def refuse_nulls(counts: dict[str, int], advice: str) -> None:
@@ -62,9 +70,10 @@ def count_rows(df: DataFrame, tests: dict[str, Column]) -> dict[str, int]:
     return dict(zip(tests, row, strict=True))
 
 
-def _suspects(df: DataFrame, request: Request, names: list[str]) -> list[str]:
+def may_lack(df: DataFrame, names: Sequence[str], types: Mapping[str, pa.DataType]) -> dict[str, Column]:
+    """Tests for a null or NaN in those of the columns that may have one."""
     nullable = {field.name: field.nullable for field in df.schema.fields}
-    return [name for name in names if nullable[name] or pa.types.is_floating(request.types[name])]
+    return {name: _lacks(name, types[name]) for name in names if nullable[name] or pa.types.is_floating(types[name])}
 
 
 def _lacks(name: str, kind: pa.DataType) -> Column:
@@ -84,4 +93,4 @@ def settle_floats(df: DataFrame, request: Request, nulls_on: str) -> None:
     """Count the NaNs that Parquet's statistics do not count, in `on` and `by` columns of floats."""
     floats = [name for name in (request.on, *request.by) if pa.types.is_floating(request.types[name])]
     if floats:
-        report_nulls(request, count_rows(df, {name: F.isnan(column(name)) for name in floats}), nulls_on)
+        report_nulls(request.on, count_rows(df, {name: F.isnan(column(name)) for name in floats}), nulls_on)

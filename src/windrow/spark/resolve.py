@@ -63,7 +63,7 @@ class Columns:
 
     def find(self, name: Any, role: str) -> str:
         """The one column of that name, as the table spells it."""
-        return self._field(name, role).name
+        return self.field(name, role).name
 
     def find_all(self, names: str | Sequence[str] | None, role: str) -> tuple[str, ...]:
         """One or several columns, none of them twice."""
@@ -72,7 +72,8 @@ class Columns:
         check_distinct(found, role)
         return found
 
-    def _field(self, name: Any, role: str) -> StructField:
+    def field(self, name: Any, role: str) -> StructField:
+        """The one column of that name, with its type."""
         if not isinstance(name, str):
             raise SpecError(f"{role}: {name!r} is no name of a column; the columns are {', '.join(map(repr, self.names))}")
         found = [f for f in self._fields if f.name == name] or [f for f in self._fields if f.name.lower() == name.lower()]
@@ -84,7 +85,7 @@ class Columns:
 
     def arrow_types(self, names: Iterable[str]) -> dict[str, pa.DataType]:
         """The Arrow type of each column; a name that was written in other letters is found as well."""
-        return {name: arrow_type(self._field(name, "type"), name) for name in names}
+        return {name: arrow_type(self.field(name, "type"), name) for name in names}
 
 
 def arrow_type(field: StructField, name: str) -> pa.DataType:

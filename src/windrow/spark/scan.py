@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 from windrow.errors import UnsupportedError
 from windrow.frames.framer import Framer, Frames, Tuples
 from windrow.frames.groups import order_of, spread
+from windrow.frames.heads import HeadFramer
 from windrow.frames.predicate import parse_predicate
 from windrow.frames.request import Layout, Reader, Request, frames_table
 from windrow.spark.chunks import Chunk, ChunkReader, cut_chunks, why_not_chunks
@@ -116,10 +117,10 @@ def task_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
 class ChunkRun:
     """One run over a chunk, from the empty state."""
 
-    def __init__(self, plan: ScanPlan, chunk: Chunk) -> None:
+    def __init__(self, plan: ScanPlan, chunk: Chunk, *, keep_heads: bool = False) -> None:
         self.plan, self.chunk = plan, chunk
         self.reader = Reader(plan.request, plan.layout())
-        self.framer: Framer = plan.request.framer()
+        self.framer = plan.request.framer(HeadFramer if keep_heads else Framer)
 
     def keys(self) -> list[pa.Array]:
         """The `by` values of the groups met so far."""

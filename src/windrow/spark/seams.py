@@ -4,6 +4,9 @@ A chunk cannot know the state its predecessor will hand over, so it is run from 
 replayed from the true state, side by side with a run from the empty state, only until both are in the same state: from
 there on they agree for ever, and what the first run found stands. A group that nothing was open in needs no replay. A group
 that never agrees is replayed to the chunk's end: nothing is ever wrong, only slower. The rule holds for any scheme.
+
+Where frames are runs of one label, both states agree as soon as the first run of the chunk is over. What happens until then
+is known from that run's summary, its head, so these schemes are stitched without reading a tuple again.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ from windrow.frames.groups import Directory
 from windrow.frames.packing import (
     pack, pack_frames, pack_state, take_frames, unpack, unpack_frames, unpack_state,
 )  # fmt: skip
-from windrow.frames.records import Records
+from windrow.frames.heads import NO_HEAD, HeadFramer, extend_by_heads, read_heads
+from windrow.frames.records import DROPPED, FINAL, Batch, Records
 from windrow.frames.request import frames_table
 from windrow.spark.chunks import Chunk
 from windrow.spark.scan import ChunkRun, ScanPlan, buckets_of, task_numbers
@@ -45,7 +49,7 @@ def speculate(plan: ScanPlan) -> MapInArrow:
 
 
 def _chunk_pieces(plan: ScanPlan, chunk: Chunk) -> Iterator[pa.RecordBatch]:
-    run = ChunkRun(plan, chunk)
+    run = ChunkRun(plan, chunk, keep_heads=plan.request.scheme.is_run)
     waiting: list[pa.Table] = []
     piece = 0
     for frames in run.frames():
@@ -75,7 +79,8 @@ def _state_pieces(run: ChunkRun, piece: int) -> Iterator[pa.RecordBatch]:
         groups = np.flatnonzero(bucket == b)
         names = {f"by{i}": key.take(pa.array(groups)) for i, key in enumerate(keys)}
         known = pa.table({"group": pa.array(groups), **names})
-        yield _row(b, run.chunk.number, piece, True, pack([known, *pack_state(run.framer.export(groups))]))
+        heads = [run.framer.heads(groups)] if isinstance(run.framer, HeadFramer) else []
+        yield _row(b, run.chunk.number, piece, True, pack([known, *pack_state(run.framer.export(groups)), *heads]))
 
 
 def _row(*values: int | bool | bytes) -> pa.RecordBatch:
@@ -122,18 +127,19 @@ class Speculated:
     keys: list[pa.Array]
     frames: Frames
     state: State
+    heads: pa.Table | None
 
     @classmethod
     def read(cls, framer: Framer, frames: list[pa.Table], tables: list[pa.Table], by: int) -> Speculated:
         """From the pieces that were sent."""
-        known, *state = tables
+        known, groups, open_frames, *heads = tables
         number = np.full(int(np.max(known["group"].to_numpy(), initial=-1)) + 1, -1, np.int64)
         number[known["group"].to_numpy()] = np.arange(known.num_rows)
         empty = pack_frames(Frames(framer.room(0), tuple(k.finish(k.empty(0)) for k in framer.keepers), closed=True))
         found = unpack_frames(pa.concat_tables([empty, *frames]), framer)
         found.records.group[:] = number[found.records.group]
         keys = [known[f"by{i}"].combine_chunks() for i in range(by)]
-        return cls(keys, found, unpack_state(state, framer))
+        return cls(keys, found, unpack_state([groups, open_frames], framer), heads[0] if heads else None)
 
     @property
     def groups(self) -> int:
@@ -157,7 +163,8 @@ class Seams:
         stands = ~self._is_busy(codes)
         book = Book(stands, np.zeros(guess.groups, np.int64), self.framer.groups.next[codes], [])
         if not stands.all():
-            for truth in self._replay(chunk, guess, codes, book):
+            stitched = self._stitch if guess.heads is not None else self._replay
+            for truth in stitched(chunk, guess, codes, book):
                 yield self._table(truth)
         yield self._table(self._standing(guess, codes, book))
         self._hand_over(guess, codes, book)
@@ -196,6 +203,20 @@ class Seams:
             active[agreed] = False
             if not active.any():
                 return
+
+    def _stitch(self, chunk: Chunk, guess: Speculated, codes: Codes, book: Book) -> Iterator[Frames]:
+        """Let the groups that do not stand go through the chunk's first run as if it were one tuple."""
+        busy = np.flatnonzero(~book.stands)
+        heads = read_heads(guess.heads.take(pa.array(busy)), self.framer)
+        yield self.framer.advance(Batch(codes[busy], heads.on, heads.breaks), heads.inputs)
+        in_run = heads.status != NO_HEAD
+        extend_by_heads(self.framer, codes[busy[in_run]], heads, np.flatnonzero(in_run))
+        over = (heads.status == FINAL) | (heads.status == DROPPED)
+        yield self.framer.cut(codes[busy[over]], heads.closed[over])
+        settled = busy[over | ~in_run]
+        book.stands[settled] = True
+        book.first[busy] = heads.status == FINAL
+        book.shift[settled] = self.framer.groups.next[codes[settled]] - book.first[settled]
 
     def _standing(self, guess: Speculated, codes: Codes, book: Book) -> Frames:
         """The speculated frames that are true, under their true numbers."""

@@ -1,0 +1,157 @@
+"""The command `windrow`. What each subcommand does is in `commands`; here is what they share: errors and exit codes.
+
+    0    done
+    1    something unexpected, with a short message; `--debug` shows where
+    2    a wrong option, or input that cannot be used: one line that says what would be right
+    130  interrupted by Ctrl-C (143: by a termination signal; 141: nobody reads the output any more)
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+from windrow.commands.demo import add_demo
+from windrow.commands.fill import add_fill
+from windrow.commands.frames import add_frames
+from windrow.errors import WindrowError
+from windrow.terminal import SparkLog
+
+DONE, UNEXPECTED, BAD_INPUT, BROKEN_PIPE, INTERRUPTED, TERMINATED = 0, 1, 2, 141, 130, 143
+FROM_A_TASK = re.compile(r"windrow\.errors\.\w+: (?P<message>.+)")
+"""An error of ours that a Spark task raised, in the traceback that Spark makes of it."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose refusals are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where to read more."""
+        self.exit(BAD_INPUT, f"windrow: error: {message} (see {self.prog} --help)\n")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    parser = Parser(
+        prog="windrow", description="Segment tables by what the data says and not by the clock.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"windrow {_version()}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    for add in (add_demo, add_frames, add_fill):
+        add(commands)
+    for command in commands.choices.values():
+        command.add_argument("--debug", action="store_true", help="show a traceback and Spark's log for any error")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    try:
+        args = make_parser().parse_args(argv)
+    except SystemExit as exit_:
+        return int(exit_.code or 0)
+    log = SparkLog()
+    try:
+        with _warnings_on_one_line(), _termination_as_exit():
+            args.run(args, log)
+            sys.stdout.flush()
+        return DONE
+    except KeyboardInterrupt:
+        return _say("interrupted", INTERRUPTED)
+    except _Terminated:
+        return _say("terminated", TERMINATED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains at its exit
+        return BROKEN_PIPE
+    except Exception as error:
+        return _report(error, log, debug=args.debug)
+    finally:
+        log.remove()
+
+
+def _report(error: Exception, log: SparkLog, *, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+        print(log.tail(), file=sys.stderr)
+    if isinstance(error, WindrowError):
+        return _say(f"error: {error}", BAD_INPUT)
+    from_a_task = FROM_A_TASK.search(str(error))
+    if from_a_task:
+        return _say(f"error: {from_a_task['message']}", BAD_INPUT)
+    if _is_unreadable(error):
+        return _say(f"error: the input cannot be read, it may be half-written: {_first_line(error)}", BAD_INPUT)
+    advice = "" if debug else " (--debug shows more)"
+    return _say(f"unexpected error: {type(error).__name__}: {_first_line(error)}{advice}", UNEXPECTED)
+
+
+def _is_unreadable(error: Exception) -> bool:
+    """Whether Spark met a broken file in the middle of the work, long after it had looked at the schema."""
+    condition = getattr(error, "getCondition", lambda: None)() or ""
+    return condition.startswith(("FAILED_READ_FILE", "MALFORMED_RECORD_IN_PARSING", "CANNOT_READ_FILE"))
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), "no message")
+
+
+def _say(message: str, code: int) -> int:
+    print(f"windrow: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+@contextmanager
+def _warnings_on_one_line() -> Iterator[None]:
+    """Our own warnings, such as rows that were dropped, are for the reader; those of libraries are not."""
+
+    def show(message: Warning | str, category: type[Warning], filename: str, *_: Any, **__: Any) -> None:
+        if Path(filename).is_relative_to(Path(__file__).parent):
+            _say(f"warning: {message}", DONE)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield
+
+
+class _Terminated(BaseException):
+    """The process was asked to end: nothing half-written may stay behind."""
+
+
+@contextmanager
+def _termination_as_exit() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(_: int, __: FrameType | None) -> NoReturn:
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _version() -> str:
+    try:
+        return version("windrow")
+    except PackageNotFoundError:
+        return "0 (not installed)"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The subcommands of `windrow`: what each is asked, and how it answers."""

@@ -1,0 +1,192 @@
+"""Tables in files: Parquet, CSV and JSON lines, read by Spark and written whole or not at all."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, MapType, StringType, StructType, VariantType
+
+from windrow.errors import OutputError, SourceError, SpecError
+from windrow.spark import ParquetSource, parquet
+from windrow.spark.resolve import column
+
+FORMATS = ("parquet", "csv", "json")
+SUFFIXES = {
+    ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
+}  # fmt: skip
+COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy")
+NESTED = (ArrayType, MapType, StructType, VariantType)
+WRITING = {
+    "parquet": {},
+    "csv": {
+        "header": True,
+        "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+        "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    },
+    "json": {
+        "ignoreNullFields": False,
+        "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+        "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    },
+}
+"""Nothing may be lost on the way through a text file: microseconds, names of empty columns, keys of nulls."""
+
+
+def format_of(path: str, given: str | None) -> str:
+    """The format of a file, as said or by its name; a folder without a suffix is Parquet, as Spark has it.
+
+    >>> format_of("loops.csv.gz", None), format_of("loops/", None), format_of("loops.txt", "csv")
+    ('csv', 'parquet', 'csv')
+    """
+    if given:
+        return given
+    name = Path(path.rstrip("/")).name.lower()
+    for suffix in COMPRESSED:
+        name = name.removesuffix(suffix)
+    suffix = Path(name).suffix
+    if suffix in SUFFIXES:
+        return SUFFIXES[suffix]
+    if local_path(path) is not None and Path(path).is_file():
+        raise SpecError(f"{path}: its name does not say what it is; give the format, one of {', '.join(FORMATS)}")
+    return "parquet"
+
+
+def local_path(path: str) -> Path | None:
+    """The path on this machine, or None for an address such as `s3a://…`, which is left to Spark."""
+    if "://" not in path:
+        return Path(path)
+    return Path(path.removeprefix("file://")) if path.startswith("file:///") else None
+
+
+def check_input(path: str) -> None:
+    """Refuse a path that is not there, before Spark starts."""
+    local = local_path(path)
+    if local is not None and not local.exists() and not any(mark in path for mark in "*?[{"):
+        raise SourceError(f"{path}: there is no such file or folder")
+
+
+def read(spark: SparkSession, path: str, form: str) -> DataFrame | ParquetSource:
+    """A table as a source of frames. The types of CSV and JSON are found by reading it once more."""
+    if form == "parquet":
+        return parquet(spark, path)
+    with _zoneless_timestamps(spark):
+        try:
+            reader = spark.read
+            df = reader.csv(path, header=True, inferSchema=True) if form == "csv" else _read_json(spark, path)
+            columns = df.columns
+        except PySparkException as error:
+            raise SourceError(f"{path}: not readable as {form.upper()}: {str(error).strip().splitlines()[0]}") from None
+    if not columns:
+        raise SourceError(f"{path}: it is empty, so it has no columns")
+    if form == "csv" and all(isinstance(field.dataType, StringType) for field in df.schema.fields) and df.isEmpty():
+        raise SourceError(f"{path}: it has a header and no rows, so its columns have no types")
+    if "_corrupt_record" in columns:
+        raise SourceError(f"{path}: not readable as JSON, there must be one object a line")
+    return df
+
+
+def _read_json(spark: SparkSession, path: str) -> DataFrame:
+    return spark.read.option("inferTimestamp", True).json(path)
+
+
+@contextmanager
+def _zoneless_timestamps(spark: SparkSession) -> Iterator[None]:
+    """Times without a zone in a text are just that, not times in the zone of whoever reads them."""
+    key = "spark.sql.timestampType"
+    before = spark.conf.get(key)
+    spark.conf.set(key, "TIMESTAMP_NTZ")
+    try:
+        yield
+    finally:
+        spark.conf.set(key, before or "TIMESTAMP_LTZ")
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a result goes: one file, if the path is named like one, or a folder as Spark writes it."""
+
+    path: Path
+    form: str
+    overwrite: bool
+
+    @classmethod
+    def of(cls, path: str, form: str | None, overwrite: bool) -> Output:
+        """A checked output path, or a refusal before any work is done."""
+        target = local_path(path)
+        if target is None:
+            raise OutputError(f"{path}: results are written to paths on this machine")
+        if target.exists() and not overwrite:
+            raise OutputError(f"{path}: it exists already; give --overwrite to replace it")
+        if not target.absolute().parent.is_dir():
+            raise OutputError(f"{path}: there is no folder {target.absolute().parent}")
+        return cls(target, form or SUFFIXES.get(target.suffix.lower(), "parquet"), overwrite)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the path is named like a file."""
+        return self.path.suffix.lower() in SUFFIXES
+
+    def write(self, df: DataFrame, order: Sequence[str]) -> None:
+        """Write beside the path, then move it there: what is at the path is the old or the new, never a half."""
+        self._check_types(df)
+        df = df.repartition(1) if self.is_single else df
+        with _temporary_beside(self.path) as folder:
+            ordered = df.sortWithinPartitions(*map(column, order)) if order else df
+            ordered.write.format(self.form).options(**WRITING[self.form]).save(str(folder / "result"))
+            written = next((folder / "result").glob("part-*")) if self.is_single else folder / "result"
+            self._replace(written, folder / "replaced")
+
+    def _replace(self, written: Path, aside: Path) -> None:
+        if self.path.exists():
+            if not self.overwrite:
+                raise OutputError(f"{self.path}: it has come into being meanwhile; it is left as it is")
+            self.path.rename(aside)
+        try:
+            written.rename(self.path)
+        except OSError:
+            if aside.exists():
+                aside.rename(self.path)
+            raise
+
+    def _check_types(self, df: DataFrame) -> None:
+        nested = [field.name for field in df.schema.fields if isinstance(field.dataType, NESTED)]
+        if self.form == "csv" and nested:
+            raise OutputError(f"{self.path}: CSV cannot hold {', '.join(map(repr, nested))}; write Parquet or JSON")
+
+
+@contextmanager
+def _temporary_beside(path: Path) -> Iterator[Path]:
+    """A folder on the same file system, gone afterwards whatever happens."""
+    folder = path.absolute().parent / f".{path.name}.{uuid.uuid4().hex[:8]}.tmp"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+    try:
+        yield folder
+    except BaseException:
+        _stop_writing()
+        raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _stop_writing() -> None:
+    """Cancel Spark's jobs and wait until they are gone: a task that still runs would write on into a removed folder."""
+    try:
+        context = SparkSession.active().sparkContext
+        context.cancelAllJobs()
+        for _ in range(50):
+            if not context.statusTracker().getActiveJobsIds():
+                return
+            time.sleep(0.1)
+    except Exception:  # over Spark Connect there is no context, and a session may have died: then nothing writes
+        return

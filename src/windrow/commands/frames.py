@@ -1,0 +1,69 @@
+"""`windrow frames`: segment a table into frames."""
+
+from __future__ import annotations
+
+import argparse
+
+from windrow.commands.files import FORMATS, check_input, format_of, read
+from windrow.commands.results import add_result_arguments, check_result_arguments, deliver
+from windrow.commands.schemes import add_scheme_arguments, as_aggregates, as_columns, make_scheme
+from windrow.spark import explain, frames
+from windrow.spark.batch import PLANS
+from windrow.spark.nulls import POLICIES
+from windrow.terminal import SparkLog, quiet_session, working
+
+EXAMPLES = """examples:
+  windrow frames loops.parquet --on starttime --by detectorid --threshold "speed < 40" --min-duration "3 minutes" \\
+      --agg "slowest=min(speed)" "cars=sum(volume)" --out jams.csv
+  windrow frames tow08/ --on scan --delta "flsp=0.05" --agg "depth=mean(depth)"
+  windrow frames clicks.json --on time --by user --gap "30 minutes"
+"""
+
+
+def add_frames(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "frames", help="segment a table into frames", description="Segment a table into frames, by what the data says.",
+        epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+    )  # fmt: skip
+    parser.add_argument("input", metavar="INPUT", help="a Parquet, CSV (with header) or JSON lines file, or a folder of them")
+    parser.add_argument("--input-format", choices=FORMATS, help="format of INPUT (default: by its name, else parquet)")
+    parser.add_argument("--on", required=True, metavar="COLUMN", help="the column that orders the rows: a time, a date, a number")
+    parser.add_argument("--by", action="append", metavar="COLUMN[,COLUMN]", help="the columns whose values make a group")
+    parser.add_argument("--order-by", action="append", metavar="COLUMN[,COLUMN]", help="what orders rows with the same --on")
+    add_scheme_arguments(parser)
+    group = parser.add_argument_group("more")
+    group.add_argument(
+        "--agg", action="extend", nargs="+", metavar="NAME=FUNCTION(COLUMN)",
+        help="aggregates of each frame: count, first, last, max, mean, min, stddev, sum, variance",
+    )  # fmt: skip
+    group.add_argument("--nulls-on", choices=POLICIES, default="error", help="rows with a null in --on or --by (default error)")
+    group.add_argument("--plan", choices=PLANS, default="auto", help="how the work is done (default: the fastest that applies)")
+    group.add_argument("--explain", action="store_true", help="say which plan would run and why, and stop")
+    add_result_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, log: SparkLog) -> None:
+    """Check everything that can be checked without Spark, then start it and frame."""
+    scheme, agg = make_scheme(args), as_aggregates(args.agg)
+    by, order_by = as_columns(args.by), as_columns(args.order_by)
+    check_input(args.input)
+    form = format_of(args.input, args.input_format)
+    output = check_result_arguments(args)
+    with working("starting Spark"):
+        spark = quiet_session(log)
+    with working("reading", spark):
+        source = read(spark, args.input, form)
+        if args.explain:
+            choice = explain(
+                source, scheme, on=args.on, by=by, agg=agg, order_by=order_by, nulls_on=args.nulls_on, plan=args.plan
+            )
+        else:
+            found = frames(
+                source, scheme, on=args.on, by=by, agg=agg, order_by=order_by, nulls_on=args.nulls_on, plan=args.plan
+            )
+    if args.explain:
+        print(choice)
+    else:
+        deliver(found, output, args.limit, [*found.columns[: len(by or ())], "frame"], "frames")

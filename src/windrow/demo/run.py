@@ -1,0 +1,193 @@
+"""The demo's story: make data, find the frames, say what was found, draw it."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from windrow import aggregates as agg
+from windrow.demo.tow import Tow, dye_tow
+from windrow.demo.traffic import TrafficDay, traffic_day
+from windrow.errors import OutputError
+from windrow.frames import Delta, Scheme, Threshold
+from windrow.spark import explain, frames, parquet
+from windrow.terminal import SparkLog, Table, print_table, quiet_session, working
+
+JAM = Threshold("speed < 40", min_duration="3 minutes", max_gap="5 minutes", nulls="skip")
+JAM_FACTS = {"slowest": agg.min("speed"), "average": agg.mean("speed"), "cars": agg.sum("volume")}
+DYE = Threshold("flsp > 0.2", min_count=20)
+DYE_FACTS = {"peak": agg.max("flsp"), "mean": agg.mean("flsp"), "top": agg.min("depth"), "bottom": agg.max("depth")}
+STEPS = Delta({"flsp": 0.05})
+STEP_FACTS = {"flsp": agg.mean("flsp"), "depth": agg.mean("depth")}
+ROWS_A_GROUP = 100_000
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question to a table, and how it is asked in Python."""
+
+    path: Path
+    scheme: Scheme
+    on: str
+    by: str | None
+    facts: dict[str, Any]
+
+    def __str__(self) -> str:
+        by = f", by={self.by!r}" if self.by else ""
+        return f"wr.frames(wr.parquet(spark, {self.path.as_posix()!r}), wr.{self.scheme!r}, on={self.on!r}{by}, agg=…)"
+
+    def run(self, spark: SparkSession, plan: str = "auto") -> Found:
+        """Find the frames, in order, and take the time of it."""
+        arguments: dict[str, Any] = {"on": self.on, "by": self.by, "agg": self.facts, "plan": plan}
+        source = parquet(spark, str(self.path))
+        began = time.perf_counter()
+        chosen = explain(source, self.scheme, **arguments).plan
+        table = frames(source, self.scheme, **arguments).toArrow()
+        keys = [name for name in (self.by, "frame") if name]
+        return Found(chosen, table.sort_by([(key, "ascending") for key in keys]), time.perf_counter() - began)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Frames, the plan that found them and the seconds it took."""
+
+    plan: str
+    table: pa.Table
+    seconds: float
+
+
+def run_demo(out: Path, *, detectors: int = 200, seed: int = 8, log: SparkLog | None = None) -> None:
+    """Make the data, find congestion and dye, print both, draw both; everything goes to one folder."""
+    say = Console(highlight=False, soft_wrap=True).print
+    began = time.perf_counter()
+    day, tow = traffic_day(detectors, seed), dye_tow(seed=seed)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{out}: no folder can be made there: {error.strerror}") from None
+    say(f"made {out / 'traffic.parquet'}: {day.table.num_rows:,} readings of {detectors} detectors, one day")
+    _write(day.table, out / "traffic.parquet")
+    say(f"made {out / 'tow.parquet'}: {tow.table.num_rows:,} scans of a probe towed through dye")
+    _write(tow.table, out / "tow.parquet")
+    with working("starting Spark"):
+        spark = quiet_session(log or SparkLog())
+    say(f"started Spark {spark.version} on {spark.sparkContext.defaultParallelism} cores")
+
+    jams = _ask(spark, Query(out / "traffic.parquet", JAM, "starttime", "detectorid", JAM_FACTS), "native", say)
+    _print_jams(jams, say)
+    episodes = _ask(spark, Query(out / "tow.parquet", DYE, "scan", None, DYE_FACTS), "native", say)
+    _print_episodes(episodes)
+    steps = _ask(spark, Query(out / "tow.parquet", STEPS, "scan", None, STEP_FACTS), "shuffle", say)
+    say(f"{tow.table.num_rows:,} scans in {steps.num_rows:,} pieces, none of which moves by more than 0.05\n")
+
+    _write(jams, out / "jams.csv")
+    _write(episodes, out / "dye-episodes.csv")
+    _write(steps, out / "dye-steps.csv")
+    with working("drawing"):
+        _draw(out, day, tow, jams, episodes, steps)
+    say(f"[bold]done in {time.perf_counter() - began:.0f} s. Look at:[/bold]")
+    for name, what in FILES.items():
+        say(f"  {out / name!s:32} {what}")
+
+
+FILES = {
+    "traffic.png": "the day as a map of speeds with the jams outlined, and one detector with its jams shaded",
+    "dye.png": "the tow with its episodes shaded, and one of them in steps of 0.05",
+    "jams.csv": "every jam",
+    "dye-episodes.csv": "every stretch of dye",
+    "dye-steps.csv": "the tow in steps",
+    "traffic.parquet": "the readings",
+    "tow.parquet": "the scans",
+}
+
+
+def _ask(spark: SparkSession, query: Query, other: str, say: Any) -> pa.Table:
+    """Run a query, then again by another plan: the same frames must come out."""
+    say(f"\n[bold]{str(query).replace('[', chr(92) + '[')}[/bold]")
+    with working("finding frames", spark):
+        found = query.run(spark)
+    say(f"{found.plan} plan: {found.table.num_rows:,} frames in {found.seconds:.1f} s")
+    with working(f"the same by the {other} plan", spark):
+        again = query.run(spark, other)
+    same = _bounds(found.table).equals(_bounds(again.table))
+    say(f"{again.plan} plan: {'the same' if same else 'NOT the same'} frames in {again.seconds:.1f} s")
+    return found.table
+
+
+def _bounds(table: pa.Table) -> pa.Table:
+    return table.select([name for name in table.column_names if name in ("detectorid", "frame", "start", "end", "count")])
+
+
+def _print_jams(jams: pa.Table, say: Any) -> None:
+    longest = _longest(jams)
+    lasted = [end - start for start, end in zip(longest["start"], longest["end"], strict=True)]
+    columns = {
+        "detector": longest["detectorid"],
+        "from": [f"{start:%H:%M:%S}" for start in longest["start"]],
+        "to": [f"{end:%H:%M:%S}" for end in longest["end"]],
+        "lasted": lasted,
+        "readings": longest["count"],
+        "slowest mph": longest["slowest"],
+        "average mph": [round(mean, 1) for mean in longest["average"]],
+        "cars": longest["cars"],
+    }
+    print_table(Table(columns, more=jams.num_rows - len(lasted), title="the longest jams"))
+    hours = sum(map(timedelta.total_seconds, _lengths(jams))) / 3600
+    say(f"{jams.num_rows} jams at {pc.count_distinct(jams['detectorid'])} detectors, {hours:.0f} detector hours in all")
+
+
+def _print_episodes(episodes: pa.Table) -> None:
+    longest = _longest(episodes)
+    columns = {
+        "first scan": longest["start"],
+        "last scan": longest["end"],
+        "scans": longest["count"],
+        "peak": longest["peak"],
+        "mean": [round(mean, 3) for mean in longest["mean"]],
+        "depth m": [f"{top:.1f} to {bottom:.1f}" for top, bottom in zip(longest["top"], longest["bottom"], strict=True)],
+    }
+    print_table(Table(columns, more=episodes.num_rows - len(longest["start"]), title="the longest stretches of dye"))
+
+
+def _longest(table: pa.Table, rows: int = 10) -> dict[str, list[Any]]:
+    lengths = pc.subtract(table["end"], table["start"]).cast(pa.int64())
+    best = pc.sort_indices(pa.table({"l": lengths}), sort_keys=[("l", "descending")])[:rows]
+    return {name: table[name].take(best).to_pylist() for name in table.column_names}
+
+
+def _lengths(table: pa.Table) -> list[timedelta]:
+    return [end - start for start, end in zip(table["start"].to_pylist(), table["end"].to_pylist(), strict=True)]
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    """Write beside the path and move it there."""
+    beside = path.with_name(f".{path.name}.tmp")
+    try:
+        if path.suffix == ".csv":
+            pyarrow.csv.write_csv(table, beside)
+        else:
+            pq.write_table(table, beside, row_group_size=ROWS_A_GROUP)
+        os.replace(beside, path)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _draw(out: Path, day: TrafficDay, tow: Tow, jams: pa.Table, episodes: pa.Table, steps: pa.Table) -> None:
+    # Matplotlib takes seconds to load, and only the pictures need it.
+    from windrow.demo.pictures import draw_tow, draw_traffic
+
+    draw_traffic(day, jams, out / "traffic.png")
+    draw_tow(tow, episodes, steps, out / "dye.png")

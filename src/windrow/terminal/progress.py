@@ -1,0 +1,60 @@
+"""A line on stderr that moves while Spark works, if stderr is a terminal."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+SECONDS_BETWEEN_LOOKS = 0.25
+
+
+@contextmanager
+def working(what: str, spark: SparkSession | None = None) -> Iterator[None]:
+    """Show that something is being done, for how long, and how many of Spark's tasks are done.
+
+    The tasks come from Spark's status tracker; over Spark Connect, which has none, there is only the elapsed time.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[tasks]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        line = progress.add_task(what, total=None, tasks="")
+        done = threading.Event()
+        watcher = threading.Thread(target=_watch, args=(spark, progress, line, done), daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join(timeout=1)
+
+
+def _watch(spark: SparkSession | None, progress: Progress, line: TaskID, done: threading.Event) -> None:
+    while not done.wait(SECONDS_BETWEEN_LOOKS):
+        counted = tasks_of(spark) if spark is not None else None
+        if counted:
+            progress.update(line, completed=counted[0], total=counted[1], tasks=f"{counted[0]}/{counted[1]} tasks")
+
+
+def tasks_of(spark: SparkSession) -> tuple[int, int] | None:
+    """How many tasks of the stages that run are done, and how many there are; None if that cannot be told."""
+    try:
+        tracker = spark.sparkContext.statusTracker()
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    except Exception:  # Connect has no context, and a session may be stopped while it is asked
+        return None
+    counts = [(stage.numCompletedTasks, stage.numTasks) for stage in stages if stage is not None]
+    return (sum(done for done, _ in counts), sum(tasks for _, tasks in counts)) if counts else None

@@ -1,0 +1,68 @@
+"""A Spark session whose log does not land on the terminal.
+
+What the Java process says, from the JVM's own warnings to the tracebacks of workers, goes to a file descriptor that it
+inherits when it starts. So the descriptor is a file while it starts, and the terminal again afterwards: nothing has to
+be known about log4j, and nothing slips through.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from windrow.spark import session
+
+STDERR = 2
+
+
+class SparkLog:
+    """Where the Java process writes while a command runs; removed with the command."""
+
+    def __init__(self) -> None:
+        handle, name = tempfile.mkstemp(prefix="windrow-spark-", suffix=".log")
+        os.close(handle)
+        self.path = Path(name)
+
+    def tail(self, lines: int = 40) -> str:
+        """The last lines, for a report of something unexpected."""
+        try:
+            return "\n".join(self.path.read_text(errors="replace").splitlines()[-lines:])
+        except OSError:
+            return ""
+
+    def remove(self) -> None:
+        """Delete the file; the Java process may go on writing into the void."""
+        self.path.unlink(missing_ok=True)
+
+
+def quiet_session(log: SparkLog) -> SparkSession:
+    """The active session, or a new local one whose log goes to a file."""
+    # PySpark repeats each error of the analyser as a line of JSON with the whole Java stack.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    with _stderr_to(log.path):
+        return session()
+
+
+@contextmanager
+def _stderr_to(path: Path) -> Iterator[None]:
+    sys.stderr.flush()
+    kept = os.dup(STDERR)
+    log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        os.dup2(log, STDERR)
+        yield
+    finally:
+        os.dup2(kept, STDERR)
+        os.close(kept)
+        os.close(log)
