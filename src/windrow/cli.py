@@ -1,9 +1,9 @@
 """The command `windrow`. What each subcommand does is in `commands`; here is what they share: errors and exit codes.
 
-    0    done
-    1    something unexpected, with a short message; `--debug` shows where
-    2    a wrong option, or input that cannot be used: one line that says what would be right
-    130  interrupted by Ctrl-C (143: by a termination signal; 141: nobody reads the output any more)
+- 0: done
+- 1: something unexpected, with a short message; `--debug` shows where
+- 2: a wrong option, or input that cannot be used: one line that says what would be right
+- 130: interrupted by Ctrl-C (143: by a termination signal; 141: nobody reads the output any more)
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from windrow.commands import Commands
 from windrow.commands.demo import add_demo
 from windrow.commands.fill import add_fill
 from windrow.commands.frames import add_frames
@@ -44,11 +45,11 @@ class Parser(argparse.ArgumentParser):
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
-    parser = Parser(
+    parser: argparse.ArgumentParser = Parser(
         prog="windrow", description="Segment tables by what the data says and not by the clock.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"windrow {_version()}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    commands: Commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for add in (add_demo, add_frames, add_fill):
         add(commands)
     for command in commands.choices.values():

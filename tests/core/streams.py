@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.aggregates import BUILTIN
-from windrow.aggregates.keeper import Values, read_numbers
+from windrow.aggregates.keeper import ALL_VALID, Keeper, Values, read_numbers
 from windrow.frames.clock import Clock
 from windrow.frames.framer import Framer, Frames, Tuples
 from windrow.frames.theory import StreamTuple, final_frames, settle_nulls
@@ -189,12 +190,14 @@ SPECIFICATIONS: dict[type[wr.Scheme], st.SearchStrategy[wr.Scheme]] = {
 # Running both.
 
 
-def column_values(column: Sequence[Any], kind: pa.DataType) -> Values:
-    """A column with its nulls, as the kernels take it."""
-    if pa.types.is_boolean(kind):
-        return Values(np.array(column, np.bool_), np.array([value is not None for value in column], np.bool_))
-    dtype = np.dtype(np.int64 if pa.types.is_integer(kind) else np.float64)
-    return read_numbers(pa.array(column, kind, from_pandas=False), dtype)
+def _truths(column: Sequence[bool | None]) -> Values:
+    return Values(np.array(column, np.bool_), np.array([truth is not None for truth in column], np.bool_))
+
+
+@cache
+def _dtype(aggregate: wr.AggregateFunction) -> np.dtype[Any]:
+    """What the aggregate's column is read as."""
+    return Keeper(aggregate, TYPES[aggregate.column]).dtype
 
 
 def tuples_of(
@@ -208,12 +211,11 @@ def tuples_of(
     def column(name: str) -> list[Any]:
         return [sample.columns[name][i] for _, sample, i in rows]
 
-    inputs = {name: column_values(column(name), pa.bool_()) for name in scheme.predicates}
-    inputs |= {name: column_values(column(name), TYPES[name]) for name in scheme.attributes}
-    values = [
-        column_values(column(a.column), TYPES[a.column]) if a.columns else column_values([0] * len(rows), pa.int64())
-        for a in aggregates
-    ]
+    inputs = {name: _truths(column(name)) for name in scheme.predicates}
+    inputs |= {name: read_numbers(pa.array(column(name), TYPES[name]), FLOAT.dtype) for name in scheme.attributes}
+    columns = {a.column: pa.array(column(a.column), TYPES[a.column]) for a in aggregates if a.columns}
+    counted = Values(np.zeros(len(rows), np.int64), ALL_VALID)
+    values = [read_numbers(columns[a.column], _dtype(a)) if a.columns else counted for a in aggregates]
     on = np.array([sample.on[i] for _, sample, i in rows], clock.dtype)
     return Tuples(np.array([g for g, _, _ in rows], np.int64), on, inputs, values)
 

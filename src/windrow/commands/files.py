@@ -24,7 +24,7 @@ SUFFIXES = {
 }  # fmt: skip
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy")
 NESTED = (ArrayType, MapType, StructType, VariantType)
-WRITING = {
+WRITING: dict[str, dict[str, str | bool]] = {
     "parquet": {},
     "csv": {
         "header": True,

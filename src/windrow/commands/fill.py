@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from windrow.commands import Commands
 from windrow.commands.files import FORMATS, check_input, format_of, read
 from windrow.commands.results import add_result_arguments, check_result_arguments, deliver
 from windrow.commands.schemes import as_aggregates, as_columns, as_duration
@@ -17,7 +18,7 @@ EXAMPLES = """examples:
 """
 
 
-def add_fill(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_fill(commands: Commands) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "fill", help="give frames the rows of another table",
@@ -26,23 +27,24 @@ def add_fill(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )  # fmt: skip
     parser.add_argument("frames", metavar="FRAMES", help="frames as `windrow frames --out` writes them")
     parser.add_argument("input", metavar="INPUT", help="the table whose rows fill the frames")
-    parser.add_argument("--frames-format", choices=FORMATS, help="format of FRAMES (default: by its name, else parquet)")
+    parser.add_argument("--frames-format", choices=FORMATS, help="format of FRAMES (default: by its name)")
     parser.add_argument("--input-format", choices=FORMATS, help="format of INPUT (default: by its name, else parquet)")
-    parser.add_argument("--on", required=True, metavar="COLUMN", help="the column of INPUT that is compared with the frames")
-    parser.add_argument("--by", action="append", metavar="COLUMN[,COLUMN]", help="the columns whose values make a group")
+    parser.add_argument("--on", required=True, metavar="COLUMN", help="the column of INPUT that orders its rows")
+    parser.add_argument("--by", action="append", metavar="COLUMN[,COLUMN]", help="columns whose values make a group")
+    parser.add_argument("--order-by", action="append", metavar="COLUMN[,COLUMN]", help="what orders rows of one --on")
     parser.add_argument("--before", metavar="DURATION", help="let frames start earlier")
     parser.add_argument("--after", metavar="DURATION", help="let frames end later")
     parser.add_argument(
         "--agg", action="extend", nargs="+", metavar="NAME=FUNCTION(COLUMN)", help="aggregates of each frame's rows"
     )
-    parser.add_argument("--nulls-on", choices=POLICIES, default="error", help="rows with a null in --on or --by (default error)")
+    parser.add_argument("--nulls-on", choices=POLICIES, default="error", help="rows with a null in --on or --by")
     add_result_arguments(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, log: SparkLog) -> None:
     """Check everything that can be checked without Spark, then start it and fill."""
-    agg, by = as_aggregates(args.agg), as_columns(args.by)
+    agg, by, order_by = as_aggregates(args.agg), as_columns(args.by), as_columns(args.order_by)
     moves = {side: as_duration(getattr(args, side)) for side in ("before", "after") if getattr(args, side) is not None}
     for path in (args.frames, args.input):
         check_input(path)
@@ -54,6 +56,7 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
         known = read(spark, args.frames, forms[0])
         frames = known.df if isinstance(known, ParquetSource) else known
         frames = widen(frames, **moves) if moves else frames
-        found = fill(frames, read(spark, args.input, forms[1]), on=args.on, by=by, agg=agg or None, nulls_on=args.nulls_on)
+        source = read(spark, args.input, forms[1])
+        found = fill(frames, source, on=args.on, by=by, agg=agg or None, order_by=order_by, nulls_on=args.nulls_on)
     groups = [name for name in found.columns if name.lower() in {key.lower() for key in by or ()}]
     deliver(found, output, args.limit, [*groups, "frame", *([] if agg else [args.on])], "frames" if agg else "rows")

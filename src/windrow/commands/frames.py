@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from windrow.commands import Commands
 from windrow.commands.files import FORMATS, check_input, format_of, read
 from windrow.commands.results import add_result_arguments, check_result_arguments, deliver
 from windrow.commands.schemes import add_scheme_arguments, as_aggregates, as_columns, make_scheme
@@ -20,25 +21,29 @@ EXAMPLES = """examples:
 """
 
 
-def add_frames(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_frames(commands: Commands) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "frames", help="segment a table into frames", description="Segment a table into frames, by what the data says.",
         epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
     )  # fmt: skip
-    parser.add_argument("input", metavar="INPUT", help="a Parquet, CSV (with header) or JSON lines file, or a folder of them")
+    parser.add_argument("input", metavar="INPUT", help="Parquet, CSV with a header, or JSON lines: a file or a folder")
     parser.add_argument("--input-format", choices=FORMATS, help="format of INPUT (default: by its name, else parquet)")
-    parser.add_argument("--on", required=True, metavar="COLUMN", help="the column that orders the rows: a time, a date, a number")
-    parser.add_argument("--by", action="append", metavar="COLUMN[,COLUMN]", help="the columns whose values make a group")
-    parser.add_argument("--order-by", action="append", metavar="COLUMN[,COLUMN]", help="what orders rows with the same --on")
+    parser.add_argument(
+        "--on", required=True, metavar="COLUMN", help="the column that orders the rows: time, date or number"
+    )
+    parser.add_argument("--by", action="append", metavar="COLUMN[,COLUMN]", help="columns whose values make a group")
+    parser.add_argument("--order-by", action="append", metavar="COLUMN[,COLUMN]", help="what orders rows of one --on")
     add_scheme_arguments(parser)
     group = parser.add_argument_group("more")
     group.add_argument(
         "--agg", action="extend", nargs="+", metavar="NAME=FUNCTION(COLUMN)",
         help="aggregates of each frame: count, first, last, max, mean, min, stddev, sum, variance",
     )  # fmt: skip
-    group.add_argument("--nulls-on", choices=POLICIES, default="error", help="rows with a null in --on or --by (default error)")
-    group.add_argument("--plan", choices=PLANS, default="auto", help="how the work is done (default: the fastest that applies)")
+    group.add_argument("--nulls-on", choices=POLICIES, default="error", help="rows with a null in --on or --by")
+    group.add_argument(
+        "--plan", choices=PLANS, default="auto", help="how it is done (default: the fastest that applies)"
+    )
     group.add_argument("--explain", action="store_true", help="say which plan would run and why, and stop")
     add_result_arguments(parser)
     parser.set_defaults(run=run)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, Observation
-from pyspark.sql import functions as F
+from pyspark.sql import functions as F  # noqa: N812
 
 from windrow.commands.files import FORMATS, Output
 from windrow.errors import SpecError
@@ -20,11 +20,13 @@ def add_result_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare where the result goes."""
     group = parser.add_argument_group("result")
     group.add_argument(
-        "--out", metavar="PATH", help="write the result; one file for a name such as jams.csv, else a folder as Spark writes it"
+        "--out",
+        metavar="PATH",
+        help="write the result: one file for a name like jams.csv, else a folder of Spark's",
     )
     group.add_argument("--format", choices=FORMATS, help="format of --out (default: by its name, else parquet)")
     group.add_argument("--overwrite", action="store_true", help="replace what is at --out")
-    group.add_argument("--limit", type=int, default=20, metavar="N", help="rows of the table on the terminal (default 20)")
+    group.add_argument("--limit", type=int, default=20, metavar="N", help="rows shown without --out (default 20)")
 
 
 def check_result_arguments(args: argparse.Namespace) -> Output | None:

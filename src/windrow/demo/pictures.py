@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
-import matplotlib.dates as mdates
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -21,15 +20,18 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from windrow.demo.tow import Tow
-from windrow.demo.traffic import DAY, FIRST_ID, READINGS, SECONDS_A_READING, TrafficDay, time_of
+from windrow.demo.traffic import DAY, FIRST_ID, HOURS, READINGS, SECONDS_A_READING, TrafficDay
 
-INK, SOFT, SIGNAL, FRAME, LIMIT, GONE = "#22303c", "#7b8794", "#2f6690", "#f2a65a", "#c8553d", "#d9dee3"
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+INK, SOFT, SIGNAL, FRAME, LIMIT, GONE = "#22303c", "#7b8794", "#2f6690", "#f2a65a", "#c8553d", "#c3cad1"
 SPEEDS = LinearSegmentedColormap.from_list("speeds", ["#7a1f1f", "#d1495b", "#f2a65a", "#fbe3b5", "#e3efe6", "#cfe3da"])
-STYLE = {
+STYLE: Any = {
     "font.size": 11, "font.family": "DejaVu Sans", "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": SOFT,
     "axes.titlesize": 12.5, "axes.titlelocation": "left", "axes.titlepad": 9, "axes.spines.top": False,
-    "axes.spines.right": False, "xtick.color": SOFT, "ytick.color": SOFT, "xtick.labelcolor": INK, "ytick.labelcolor": INK,
-    "legend.frameon": False, "legend.fontsize": 10, "axes.grid": False,
+    "axes.spines.right": False, "xtick.color": SOFT, "ytick.color": SOFT, "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,     "legend.frameon": False, "legend.fontsize": 10, "axes.grid": False,
 }  # fmt: skip
 
 
@@ -42,7 +44,7 @@ def _picture(path: Path, height: float) -> Iterator[Figure]:
         beside = path.with_name(f".{path.name}.tmp")
         try:
             figure.savefig(beside, format="png")
-            os.replace(beside, path)
+            beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)
 
@@ -55,27 +57,26 @@ def draw_traffic(day: TrafficDay, jams: pa.Table, path: Path) -> None:
         detector = _telling_detector(day, jams)
         _draw_detector(below, day, jams, detector)
         above.axhline(detector, color=INK, linewidth=0.8, linestyle=(0, (2, 3)))
-        below.set_xlim(DAY, DAY + timedelta(days=1))
-        below.xaxis.set_major_locator(mdates.HourLocator(byhour=range(0, 24, 2)))
-        below.xaxis.set_major_formatter(mdates.DateFormatter("%H:%M"))
+        below.set_xlim(0, 24)
+        below.set_xticks(range(0, 25, 2))
+        below.xaxis.set_major_formatter("{x:02.0f}:00")
 
 
 def _draw_map(figure: Figure, axes: Axes, day: TrafficDay, jams: pa.Table) -> None:
     detectors = day.speed.shape[1]
-    extent = (*mdates.date2num([DAY, DAY + timedelta(days=1)]), FIRST_ID - 0.5, FIRST_ID + detectors - 0.5)
+    extent = (0.0, 24.0, FIRST_ID - 0.5, FIRST_ID + detectors - 0.5)
     speeds = _minute_means(day.speed)
     axes.set_facecolor(GONE)
     image = axes.imshow(
         speeds.T, origin="lower", aspect="auto", extent=extent, cmap=SPEEDS, vmin=5, vmax=65, interpolation="nearest"
     )
     inside = _in_frames(jams, detectors)
-    times = mdates.date2num(day.times)
-    axes.contour(times, FIRST_ID + np.arange(detectors), inside.T, levels=[0.5], colors=INK, linewidths=0.7)
+    axes.contour(HOURS, FIRST_ID + np.arange(detectors), inside.T, levels=[0.5], colors=INK, linewidths=0.7)
     axes.set_title(f"Speed along the road, {DAY:%A %d %B %Y}, with the {jams.num_rows} jams that were found outlined")
     axes.set_ylabel("detector (traffic flows upwards)")
     bar = figure.colorbar(image, ax=axes, pad=0.012, aspect=32)
     bar.set_label("mph")
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     marks = [Line2D([], [], color=INK, linewidth=0.9, label="jam"), Patch(color=GONE, label="no reading")]
     axes.legend(handles=marks, loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.2)
 
@@ -84,7 +85,9 @@ def _minute_means(speed: npt.NDArray[np.float32], readings: int = 6) -> npt.NDAr
     """Means over a few readings each, of those that are there: there are more readings than pixels."""
     blocks = speed.reshape(READINGS // readings, readings, -1)
     seen = ~np.isnan(blocks)
-    return np.where(seen, blocks, 0).sum(axis=1) / np.where(seen.any(axis=1), seen.sum(axis=1), np.nan)
+    counts = np.where(seen.any(axis=1), seen.sum(axis=1), np.nan)
+    means: npt.NDArray[np.float32] = np.where(seen, blocks, 0).sum(axis=1) / counts
+    return means
 
 
 def _in_frames(jams: pa.Table, detectors: int) -> npt.NDArray[np.float32]:
@@ -95,37 +98,40 @@ def _in_frames(jams: pa.Table, detectors: int) -> npt.NDArray[np.float32]:
     return inside
 
 
+def _hour(time: datetime) -> float:
+    return (time - DAY).total_seconds() / 3600
+
+
 def _reading(time: datetime) -> int:
-    return int((time - DAY).total_seconds()) // SECONDS_A_READING
+    return round(_hour(time) * 3600) // SECONDS_A_READING
 
 
 def _telling_detector(day: TrafficDay, jams: pa.Table) -> int:
     """The detector with an outage in the midst of a jam, if it has a jam; else the one with the most jams."""
-    found = jams["detectorid"].to_pylist()
+    found: list[Any] = jams["detectorid"].to_pylist()
     broken = FIRST_ID + day.outages[0].detector
-    return broken if broken in found else max(found, key=found.count, default=FIRST_ID)
+    return int(broken if broken in found else max(found, key=found.count, default=FIRST_ID))
 
 
 def _draw_detector(axes: Axes, day: TrafficDay, jams: pa.Table, detector: int) -> None:
     mine = [row for row in _rows(jams, "detectorid", "start", "end") if row[0] == detector]
     for _, start, end in mine:
-        axes.axvspan(start, end, color=FRAME, alpha=0.45, linewidth=0)
+        axes.axvspan(_hour(start), _hour(end), color=FRAME, alpha=0.45, linewidth=0)
     outages = [outage for outage in day.outages if FIRST_ID + outage.detector == detector]
     for outage in outages:
-        axes.axvspan(time_of(outage.first), time_of(outage.last), facecolor="none", edgecolor=SOFT, hatch="////", linewidth=0)
-    speed = day.speed[:, detector - FIRST_ID]
-    axes.plot(np.array(day.times)[~np.isnan(speed)], speed[~np.isnan(speed)], ".", color=SIGNAL, markersize=1.6, alpha=0.7)
+        axes.axvspan(HOURS[outage.first], HOURS[outage.last], fill=False, edgecolor=SOFT, hatch="////", linewidth=0)
+    axes.plot(HOURS, day.speed[:, detector - FIRST_ID], ".", color=SIGNAL, markersize=1.6, alpha=0.7)
     axes.axhline(40, color=LIMIT, linewidth=1, linestyle=(0, (5, 3)))
-    axes.text(DAY + timedelta(minutes=8), 38.5, "40 mph", color=LIMIT, fontsize=10, va="top")
-    axes.set_title(f"Detector {detector} (dotted line above) and its {len(mine)} jams: under 40 mph for at least 3 minutes")
-    axes.set_ylabel("speed, mph")
+    axes.text(0.13, 38.5, "40 mph", color=LIMIT, fontsize=10, va="top")
+    axes.set_title(f"Detector {detector}, dotted above, and its {len(mine)} jams: 3 minutes or more under 40 mph")
+    axes.set_ylabel("speed, mph, every 20 s")
     axes.set_ylim(0, 75)
     marks: list[Line2D | Patch] = [
-        Line2D([], [], color=SIGNAL, marker=".", linestyle="", label="reading, every 20 s"),
+        Line2D([], [], color=SIGNAL, marker=".", linestyle="", label="reading"),
         Patch(color=FRAME, alpha=0.45, label="jam"),
     ]
     if outages:
-        marks.append(Patch(facecolor="none", edgecolor=SOFT, hatch="////", linewidth=0, label="detector out of order"))
+        marks.append(Patch(facecolor="none", edgecolor=SOFT, hatch="////", linewidth=0, label="out of order"))
     axes.legend(handles=marks, loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0.2)
 
 
@@ -138,10 +144,13 @@ def draw_tow(tow: Tow, episodes: pa.Table, steps: pa.Table, path: Path) -> None:
         _draw_way(figure, way, scan, depth, flsp, episodes)
         way.sharex(whole)
         whole.set_xlim(0, scan[-1])
+        whole.tick_params(labelbottom=False)
+        for axes in (way, near):
+            axes.xaxis.set_major_formatter("{x:,.0f}")
         _draw_steps(near, scan, flsp, episodes, steps)
 
 
-def _draw_fluorescence(axes: Axes, scan: npt.NDArray[np.int64], flsp: npt.NDArray[np.float64], episodes: pa.Table) -> None:
+def _draw_fluorescence(axes: Axes, scan: Ints, flsp: Floats, episodes: pa.Table) -> None:
     _shade(axes, episodes)
     axes.plot(scan, flsp, color=SIGNAL, linewidth=0.8)
     axes.axhline(0.2, color=LIMIT, linewidth=1, linestyle=(0, (5, 3)))
@@ -156,10 +165,7 @@ def _draw_fluorescence(axes: Axes, scan: npt.NDArray[np.int64], flsp: npt.NDArra
     axes.legend(handles=marks, loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0.2)
 
 
-def _draw_way(
-    figure: Figure, axes: Axes, scan: npt.NDArray[np.int64], depth: npt.NDArray[np.float64],
-    flsp: npt.NDArray[np.float64], episodes: pa.Table,
-) -> None:  # fmt: skip
+def _draw_way(figure: Figure, axes: Axes, scan: Ints, depth: Floats, flsp: Floats, episodes: pa.Table) -> None:
     axes.plot(scan, depth, color=GONE, linewidth=1.2, zorder=1)
     inside = np.zeros(len(scan), bool)
     for start, end in _rows(episodes, "start", "end"):
@@ -171,12 +177,10 @@ def _draw_way(
     axes.set_xlabel("scan (24 a second)")
     bar = figure.colorbar(dots, ax=axes, pad=0.012, aspect=14)
     bar.set_label("fluorescence")
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
 
 
-def _draw_steps(
-    axes: Axes, scan: npt.NDArray[np.int64], flsp: npt.NDArray[np.float64], episodes: pa.Table, steps: pa.Table
-) -> None:
+def _draw_steps(axes: Axes, scan: Ints, flsp: Floats, episodes: pa.Table, steps: pa.Table) -> None:
     middle = max(_rows(episodes, "count", "start", "end"), default=(0, 0, int(scan[-1])))
     low, high = max(0, middle[1] - 400), min(int(scan[-1]), middle[2] + 400)
     near = [row for row in _rows(steps, "start", "end", "flsp") if row[1] >= low and row[0] <= high]
@@ -187,7 +191,7 @@ def _draw_steps(
         axes.plot([start, following[0], following[0]], [mean, mean, following[2]], color=INK, linewidth=1.3)
     axes.set_xlim(low, high)
     axes.set_ylim(bottom=0)
-    axes.set_title(f"One episode near by: {high - low + 1:,} scans in {len(near)} delta frames of at most 0.05")
+    axes.set_title(f"One episode close up: {high - low + 1:,} scans in {len(near)} delta frames of at most 0.05")
     axes.set_ylabel("fluorescence, units")
     axes.set_xlabel("scan (24 a second)")
     marks = [
@@ -203,5 +207,5 @@ def _shade(axes: Axes, episodes: pa.Table) -> None:
         axes.axvspan(start, end, color=FRAME, alpha=0.45, linewidth=0)
 
 
-def _rows(table: pa.Table, *names: str) -> list[tuple[object, ...]]:
+def _rows(table: pa.Table, *names: str) -> list[tuple[Any, ...]]:
     return list(zip(*(table[name].to_pylist() for name in names), strict=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,6 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from rich.console import Console
+from rich.markup import escape
 
 from windrow import aggregates as agg
 from windrow.demo.tow import Tow, dye_tow
@@ -22,6 +22,7 @@ from windrow.demo.traffic import TrafficDay, traffic_day
 from windrow.errors import OutputError
 from windrow.frames import Delta, Scheme, Threshold
 from windrow.spark import explain, frames, parquet
+from windrow.spark.session import parallelism
 from windrow.terminal import SparkLog, Table, print_table, quiet_session, working
 
 JAM = Threshold("speed < 40", min_duration="3 minutes", max_gap="5 minutes", nulls="skip")
@@ -82,7 +83,7 @@ def run_demo(out: Path, *, detectors: int = 200, seed: int = 8, log: SparkLog | 
     _write(tow.table, out / "tow.parquet")
     with working("starting Spark"):
         spark = quiet_session(log or SparkLog())
-    say(f"started Spark {spark.version} on {spark.sparkContext.defaultParallelism} cores")
+    say(f"started Spark {spark.version} on {parallelism(spark)} cores")
 
     jams = _ask(spark, Query(out / "traffic.parquet", JAM, "starttime", "detectorid", JAM_FACTS), "native", say)
     _print_jams(jams, say)
@@ -114,19 +115,19 @@ FILES = {
 
 def _ask(spark: SparkSession, query: Query, other: str, say: Any) -> pa.Table:
     """Run a query, then again by another plan: the same frames must come out."""
-    say(f"\n[bold]{str(query).replace('[', chr(92) + '[')}[/bold]")
+    say(f"\n[bold]{escape(str(query))}[/bold]")
     with working("finding frames", spark):
         found = query.run(spark)
     say(f"{found.plan} plan: {found.table.num_rows:,} frames in {found.seconds:.1f} s")
     with working(f"the same by the {other} plan", spark):
         again = query.run(spark, other)
-    same = _bounds(found.table).equals(_bounds(again.table))
+    same = _bounds(found.table) == _bounds(again.table)
     say(f"{again.plan} plan: {'the same' if same else 'NOT the same'} frames in {again.seconds:.1f} s")
     return found.table
 
 
-def _bounds(table: pa.Table) -> pa.Table:
-    return table.select([name for name in table.column_names if name in ("detectorid", "frame", "start", "end", "count")])
+def _bounds(table: pa.Table) -> list[Any]:
+    return [table[name] for name in ("detectorid", "frame", "start", "end", "count") if name in table.column_names]
 
 
 def _print_jams(jams: pa.Table, say: Any) -> None:
@@ -155,19 +156,22 @@ def _print_episodes(episodes: pa.Table) -> None:
         "scans": longest["count"],
         "peak": longest["peak"],
         "mean": [round(mean, 3) for mean in longest["mean"]],
-        "depth m": [f"{top:.1f} to {bottom:.1f}" for top, bottom in zip(longest["top"], longest["bottom"], strict=True)],
+        "depth m": [
+            f"{top:.1f} to {bottom:.1f}" for top, bottom in zip(longest["top"], longest["bottom"], strict=True)
+        ],
     }
     print_table(Table(columns, more=episodes.num_rows - len(longest["start"]), title="the longest stretches of dye"))
 
 
 def _longest(table: pa.Table, rows: int = 10) -> dict[str, list[Any]]:
     lengths = pc.subtract(table["end"], table["start"]).cast(pa.int64())
-    best = pc.sort_indices(pa.table({"l": lengths}), sort_keys=[("l", "descending")])[:rows]
+    best = pc.sort_indices(pc.negate(lengths))[:rows]
     return {name: table[name].take(best).to_pylist() for name in table.column_names}
 
 
 def _lengths(table: pa.Table) -> list[timedelta]:
-    return [end - start for start, end in zip(table["start"].to_pylist(), table["end"].to_pylist(), strict=True)]
+    lengths: list[Any] = pc.subtract(table["end"], table["start"]).to_pylist()
+    return lengths
 
 
 def _write(table: pa.Table, path: Path) -> None:
@@ -178,7 +182,7 @@ def _write(table: pa.Table, path: Path) -> None:
             pyarrow.csv.write_csv(table, beside)
         else:
             pq.write_table(table, beside, row_group_size=ROWS_A_GROUP)
-        os.replace(beside, path)
+        beside.replace(path)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
     finally:

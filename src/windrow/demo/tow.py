@@ -43,14 +43,9 @@ def dye_tow(scans: int = 60_000, seed: int = 8) -> Tow:
     flsp = FLOOR + dye + noise
     for first, last in bubbles:
         flsp[first : last + 1] += rng.uniform(0.3, 0.55)
-    table = pa.table(
-        {
-            "scan": at.astype(np.int64),
-            "depth": depth.round(2),
-            "temperature": (8.2 + 4.5 / (1 + np.exp((depth - 13) / 2.2)) + rng.normal(0, 0.02, scans)).round(3),
-            "flsp": np.maximum(flsp, 0).round(4),
-        }
-    )
+    temperature = 8.2 + 4.5 / (1 + np.exp((depth - 13) / 2.2)) + rng.normal(0, 0.02, scans)
+    columns = (at.astype(np.int64), depth.round(2), temperature.round(3), np.maximum(flsp, 0).round(4))
+    table = pa.table([pa.array(column) for column in columns], ["scan", "depth", "temperature", "flsp"])
     return Tow(table, dye, bubbles)
 
 
@@ -82,8 +77,7 @@ def _smooth_noise(length: int, width: int, rng: np.random.Generator) -> Floats:
     """Noise of unit variance that changes over about `width` scans."""
     window = np.exp(-0.5 * (np.arange(-3 * width, 3 * width + 1) / width) ** 2)
     window /= np.sqrt((window**2).sum())
-    noise = np.convolve(rng.normal(size=length + window.size - 1), window, mode="valid")
-    return noise
+    return np.convolve(rng.normal(size=length + window.size - 1), window, mode="valid")
 
 
 def _bubbles(dye: Floats, rng: np.random.Generator) -> tuple[tuple[int, int], ...]:

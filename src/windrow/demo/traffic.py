@@ -8,7 +8,7 @@ nothing for a while. What was put in is kept beside the readings, so that tests 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ FREE_SPEED = 62.0
 
 @dataclass(frozen=True)
 class Queue:
-    """Standing traffic: it begins at detector `head`, and reaches up to `reach` detectors upstream, to lower numbers."""
+    """Standing traffic: it begins at detector `head` and reaches up to `reach` detectors upstream, to lower numbers."""
 
     head: int
     reach: float
@@ -41,11 +41,13 @@ class Queue:
         """How much of a queue there is at each reading and detector, from 0 to 1."""
         u = ((HOURS - self.begin) / (self.end - self.begin))[:, None]
         x = np.arange(detectors)[None, :]
+        uneven = 1 + 0.13 * np.sin(17 * u + self.head) + 0.07 * np.sin(41 * u + 2 * self.head)
         if self.incident:  # the tail grows steadily; once the road is cleared the head dissolves after it
-            tail, head = self.head - self.reach * u, self.head - self.reach * np.clip((u - 0.6) / 0.4, 0, 1)
+            tail, head = self.head - self.reach * u * uneven, self.head - self.reach * np.clip((u - 0.6) / 0.4, 0, 1)
         else:
-            tail, head = self.head - self.reach * np.sin(np.pi * np.clip(u, 0, 1)) ** 0.7, np.float64(self.head)
-        inside = np.clip(x - tail + 1, 0, 1) * np.clip(head - x + 1, 0, 1)
+            long = np.sin(np.pi * np.clip(u, 0, 1)) ** 0.7
+            tail, head = self.head - self.reach * long * uneven, np.full_like(u, self.head)
+        inside = np.clip((x - tail) / 2 + 1, 0, 1) * np.clip(head - x + 1, 0, 1)
         return np.where((u >= 0) & (u <= 1), inside, 0).astype(np.float32)
 
 
@@ -67,16 +69,6 @@ class TrafficDay:
     severity: Floats
     queues: tuple[Queue, ...]
     outages: tuple[Outage, ...]
-
-    @property
-    def times(self) -> list[datetime]:
-        """The time of each reading."""
-        return [time_of(reading) for reading in range(READINGS)]
-
-
-def time_of(reading: int) -> datetime:
-    """The time of a reading of the day."""
-    return DAY + timedelta(seconds=reading * SECONDS_A_READING)
 
 
 def traffic_day(detectors: int = 200, seed: int = 8) -> TrafficDay:
@@ -113,7 +105,7 @@ def _queues(detectors: int, rng: np.random.Generator) -> tuple[Queue, ...]:
             head = round((k + 0.75 + rng.uniform(-0.1, 0.1)) / count * (detectors - 1))
             reach = min(rng.uniform(20, 45), 0.6 * head)
             start, stop = begin + rng.uniform(0, 0.6), end - rng.uniform(0, 0.8)
-            queues.append(Queue(head, reach, start, stop, rng.uniform(18, 25), incident=False))
+            queues.append(Queue(head, reach, start, stop, rng.uniform(15, 22), incident=False))
     for _ in range(max(1, detectors // 30)):
         head, begin = int(rng.integers(detectors // 2, detectors)), rng.uniform(5.5, 21.5)
         reach = min(rng.uniform(8, 18), 0.6 * head)
@@ -126,7 +118,8 @@ def _speed(queues: tuple[Queue, ...], severity: Floats, rng: np.random.Generator
     free = FREE_SPEED + rng.normal(0, 2, detectors) - 0.6 * _demand()[:, None] + rng.normal(0, 2.6, severity.shape)
     slow = np.full(severity.shape, 22.0)
     for queue in queues:
-        slow[queue.severity(detectors) > 0] = queue.speed
+        behind = np.maximum(queue.head - np.arange(detectors), 0) / queue.reach
+        slow = np.where(queue.severity(detectors) > 0, queue.speed + 6 * behind, slow)
     minutes = HOURS[:, None] * 60
     waves = 6.5 * np.sin(2 * np.pi * (minutes / 7 + np.arange(detectors) / 9)) * np.sin(2 * np.pi * minutes / 53)
     slow += waves + rng.normal(0, 2, severity.shape)
@@ -138,7 +131,8 @@ def _demand() -> npt.NDArray[np.float64]:
     morning = 4.5 * np.exp(-(((HOURS - 7.9) / 1.4) ** 2))
     evening = 5.0 * np.exp(-(((HOURS - 16.9) / 1.9) ** 2))
     day = 3.6 / (1 + np.exp(-(HOURS - 6) * 2.2)) / (1 + np.exp((HOURS - 20.5) * 1.3))
-    return 1.1 + morning + evening + day
+    demand: npt.NDArray[np.float64] = 1.1 + morning + evening + day
+    return demand
 
 
 def _outages(queues: tuple[Queue, ...], detectors: int, rng: np.random.Generator) -> tuple[Outage, ...]:
@@ -157,7 +151,7 @@ def _table(present: npt.NDArray[np.bool_], speed: Floats, volume: npt.NDArray[np
     reading, detector = np.nonzero(present)
     micros = np.datetime64(DAY, "us") + reading * np.timedelta64(SECONDS_A_READING * 1_000_000, "us")
     seen = speed[present].astype(np.float64).round(1)
-    columns = {
+    columns: dict[str, pa.Array] = {
         "detectorid": pa.array((FIRST_ID + detector).astype(np.int32)),
         "starttime": pa.array(micros, pa.timestamp("us")),
         "speed": pa.array(seen, mask=np.isnan(seen)),

@@ -6,7 +6,7 @@ it found, and the state each group was left in. `seams.py` puts the chunks toget
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,14 +18,14 @@ from pyspark.sql.types import StructType
 
 from windrow.errors import UnsupportedError
 from windrow.frames.framer import Framer, Frames, Tuples
-from windrow.frames.groups import order_of, spread
+from windrow.frames.groups import order_of
 from windrow.frames.heads import HeadFramer
 from windrow.frames.predicate import parse_predicate
 from windrow.frames.request import Layout, Reader, Request, frames_table
 from windrow.spark.chunks import Chunk, ChunkReader, cut_chunks, why_not_chunks
 from windrow.spark.parquet import Footers, NoStatistics, ParquetSource, RowGroup, read_footers
+from windrow.spark.pieces import PIECES, MapInArrow, ReplayChunk, Sender, reconciled
 from windrow.spark.session import parallelism
-from windrow.spark.shuffle import read_column
 
 FEWEST_ROWS_A_CHUNK = 250_000
 
@@ -85,21 +85,43 @@ def _in_clock_units(footers: Footers, request: Request) -> list[RowGroup]:
 
 def scan_frames(source: ParquetSource, plan: ScanPlan, schema: StructType) -> DataFrame:
     """Frames by a scan of chunks; their seams are reconciled where there is more than one."""
-    from windrow.spark.seams import PIECES, reconcile, speculate
-
     tasks = source.spark.range(0, len(plan.chunks), 1, len(plan.chunks))
     if len(plan.chunks) == 1:
         return tasks.mapInArrow(_frame_whole(plan), schema)
-    pieces = tasks.mapInArrow(speculate(plan), PIECES)
-    buckets = pieces.repartitionById(plan.buckets, "bucket").sortWithinPartitions("bucket", "chunk", "piece")
-    return buckets.mapInArrow(reconcile(plan), schema)
+    pieces = tasks.mapInArrow(_speculate(plan), PIECES)
+    return reconciled(pieces, plan.buckets, plan.request, _replay(plan), schema)
 
 
-def _frame_whole(plan: ScanPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _speculate(plan: ScanPlan) -> MapInArrow:
+    """The function of the first stage: frame each chunk from the empty state."""
+
+    def run_chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in _task_numbers(batches):
+            run = ChunkRun(plan, plan.chunks[number], keep_heads=plan.request.scheme.is_run)
+            sender = Sender(number, plan.buckets, run.reader.directory, run.framer)
+            for frames in run.frames():
+                yield from sender.frames(frames)
+            yield from sender.last()
+
+    return run_chunks
+
+
+def _replay(plan: ScanPlan) -> ReplayChunk:
+    """How a chunk's tuples are read again."""
+
+    def replay(number: int, tuples: list[pa.Table], keys: list[pa.Array]) -> Iterator[Tuples]:
+        run = ChunkRun(plan, plan.chunks[number])
+        run.reader.directory.encode(keys)
+        return run.tuples(little=True)
+
+    return replay
+
+
+def _frame_whole(plan: ScanPlan) -> MapInArrow:
     """The function of the only task, where one chunk is all there is."""
 
     def frame(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in task_numbers(batches):
+        for number in _task_numbers(batches):
             run = ChunkRun(plan, plan.chunks[number])
             for frames in run.frames():
                 yield from frames_table(plan.request, run.keys(), frames).to_batches()
@@ -108,7 +130,7 @@ def _frame_whole(plan: ScanPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterato
     return frame
 
 
-def task_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
+def _task_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
     """The numbers of the chunks that a task was given."""
     for batch in batches:
         yield from batch.column(0).to_pylist()
@@ -166,8 +188,3 @@ def _sorted_rows(reader: Reader, table: pa.Table) -> npt.NDArray[np.int64]:
         order.append((f"key{i}", "ascending"))
     rows = pc.sort_indices(pa.table(columns), sort_keys=order, null_placement="at_start")
     return rows.to_numpy().astype(np.int64)
-
-
-def buckets_of(keys: list[pa.Array], plan: ScanPlan) -> npt.NDArray[np.int64]:
-    """The bucket of each group, in which its seams are reconciled."""
-    return spread(keys, plan.buckets)

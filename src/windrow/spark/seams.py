@@ -11,7 +11,7 @@ is known from that run's summary, its head, so these schemes are stitched withou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,104 +20,14 @@ import pyarrow as pa
 
 from windrow.frames.framer import Framer, Frames, State, Tuples
 from windrow.frames.groups import Directory
-from windrow.frames.packing import (
-    pack, pack_frames, pack_state, take_frames, unpack, unpack_frames, unpack_state,
-)  # fmt: skip
-from windrow.frames.heads import NO_HEAD, HeadFramer, extend_by_heads, read_heads
+from windrow.frames.heads import NO_HEAD, extend_by_heads, read_heads
+from windrow.frames.packing import pack_frames, take_frames, unpack_frames, unpack_state
 from windrow.frames.records import DROPPED, FINAL, Batch, Records
-from windrow.frames.request import frames_table
-from windrow.spark.chunks import Chunk
-from windrow.spark.scan import ChunkRun, ScanPlan, buckets_of, task_numbers
+from windrow.frames.request import Request, frames_table
 
-PIECES = "bucket int, chunk int, piece int, last boolean, data binary"
-_PIECES = pa.schema(
-    [("bucket", pa.int32()), ("chunk", pa.int32()), ("piece", pa.int32()), ("last", pa.bool_()), ("data", pa.binary())]
-)
-FRAMES_A_PIECE = 500_000
 Codes = npt.NDArray[np.int64]
-MapInArrow = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
-
-def speculate(plan: ScanPlan) -> MapInArrow:
-    """The function of the first stage: frame each chunk from the empty state, and send the outcome bucket by bucket."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in task_numbers(batches):
-            yield from _chunk_pieces(plan, plan.chunks[number])
-
-    return run
-
-
-def _chunk_pieces(plan: ScanPlan, chunk: Chunk) -> Iterator[pa.RecordBatch]:
-    run = ChunkRun(plan, chunk, keep_heads=plan.request.scheme.is_run)
-    waiting: list[pa.Table] = []
-    piece = 0
-    for frames in run.frames():
-        waiting.append(pack_frames(frames))
-        if sum(table.num_rows for table in waiting) >= FRAMES_A_PIECE:
-            yield from _frame_pieces(run, waiting, piece)
-            waiting, piece = [], piece + 1
-    if waiting:
-        yield from _frame_pieces(run, waiting, piece)
-    yield from _state_pieces(run, piece + 1)
-
-
-def _frame_pieces(run: ChunkRun, waiting: list[pa.Table], piece: int) -> Iterator[pa.RecordBatch]:
-    table = pa.concat_tables(waiting)
-    bucket = buckets_of(run.keys(), run.plan)[table.column("group").to_numpy()]
-    for b in range(run.plan.buckets):
-        mine = table.filter(pa.array(bucket == b))
-        if mine.num_rows:
-            yield _row(b, run.chunk.number, piece, False, pack([mine]))
-
-
-def _state_pieces(run: ChunkRun, piece: int) -> Iterator[pa.RecordBatch]:
-    keys = run.keys()
-    bucket = buckets_of(keys, run.plan)
-    run.framer.grow(bucket.size)
-    for b in range(run.plan.buckets):
-        groups = np.flatnonzero(bucket == b)
-        names = {f"by{i}": key.take(pa.array(groups)) for i, key in enumerate(keys)}
-        known = pa.table({"group": pa.array(groups), **names})
-        heads = [run.framer.heads(groups)] if isinstance(run.framer, HeadFramer) else []
-        yield _row(b, run.chunk.number, piece, True, pack([known, *pack_state(run.framer.export(groups)), *heads]))
-
-
-def _row(*values: int | bool | bytes) -> pa.RecordBatch:
-    return pa.record_batch([pa.array([value], kind.type) for value, kind in zip(values, _PIECES, strict=True)], schema=_PIECES)
-
-
-def reconcile(plan: ScanPlan) -> MapInArrow:
-    """The function of the second stage: go through the chunks in order, bucket by bucket, and emit the true frames."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _, rows in _by_bucket(batches):
-            seams = Seams(plan)
-            waiting: list[pa.Table] = []
-            for chunk, last, data in rows:
-                tables = unpack(data)
-                if not last:
-                    waiting += tables
-                    continue
-                for table in seams.join(plan.chunks[chunk], waiting, tables):
-                    yield from table.to_batches()
-                waiting = []
-            yield from seams.finish().to_batches()
-
-    return run
-
-
-def _by_bucket(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[tuple[int, bool, pa.Buffer]]]]:
-    """The rows of each bucket, one bucket after the other; each must be read to its end."""
-    from itertools import groupby
-
-    rows = (
-        (batch["bucket"][i].as_py(), (batch["chunk"][i].as_py(), batch["last"][i].as_py(), batch["data"][i].as_buffer()))
-        for batch in batches
-        for i in range(batch.num_rows)
-    )
-    for bucket, mine in groupby(rows, key=lambda row: row[0]):
-        yield bucket, (row for _, row in mine)
+Replay = Callable[[list[pa.Array]], Iterator[Tuples]]
+"""Reads a chunk's tuples again, given the `by` values of its groups 0, 1, …; other groups' tuples may be among them."""
 
 
 @dataclass
@@ -150,22 +60,23 @@ class Speculated:
 class Seams:
     """The true run over one bucket's groups, chunk by chunk."""
 
-    def __init__(self, plan: ScanPlan) -> None:
-        self.plan = plan
-        self.directory = Directory(plan.request.by_types)
-        self.framer = plan.request.framer()
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.directory = Directory(request.by_types)
+        self.framer = request.framer()
 
-    def join(self, chunk: Chunk, frames: list[pa.Table], tables: list[pa.Table]) -> Iterator[pa.Table]:
+    def join(self, frames: list[pa.Table], tables: list[pa.Table], replay: Replay) -> Iterator[pa.Table]:
         """The true frames that close in the next chunk."""
-        guess = Speculated.read(self.framer, frames, tables, len(self.plan.request.by))
+        guess = Speculated.read(self.framer, frames, tables, len(self.request.by))
         codes = self.directory.encode(guess.keys, guess.groups)
         self.framer.grow(len(self.directory))
         stands = ~self._is_busy(codes)
         book = Book(stands, np.zeros(guess.groups, np.int64), self.framer.groups.next[codes], [])
         if not stands.all():
-            stitched = self._stitch if guess.heads is not None else self._replay
-            for truth in stitched(chunk, guess, codes, book):
-                yield self._table(truth)
+            if guess.heads is not None:
+                yield from map(self._table, self._stitch(guess.heads, codes, book))
+            else:
+                yield from map(self._table, self._replay(guess, codes, book, replay))
         yield self._table(self._standing(guess, codes, book))
         self._hand_over(guess, codes, book)
 
@@ -174,7 +85,7 @@ class Seams:
         return self._table(self.framer.finish())
 
     def _table(self, frames: Frames) -> pa.Table:
-        return frames_table(self.plan.request, self.directory.keys(), frames)
+        return frames_table(self.request, self.directory.keys(), frames)
 
     def _is_busy(self, codes: Codes) -> npt.NDArray[np.bool_]:
         """Which groups come with a state that is not the empty one."""
@@ -183,31 +94,30 @@ class Seams:
         busy: npt.NDArray[np.bool_] = (groups.open[codes] >= 0).any(axis=1) | remembers
         return busy
 
-    def _replay(self, chunk: Chunk, guess: Speculated, codes: Codes, book: Book) -> Iterator[Frames]:
+    def _replay(self, guess: Speculated, codes: Codes, book: Book, replay: Replay) -> Iterator[Frames]:
         """Run the groups that do not stand from both states until they agree; note what stands from there on."""
-        run = ChunkRun(self.plan, chunk)
-        run.reader.directory.encode(guess.keys, guess.groups)
-        run.framer.grow(guess.groups)
+        again = self.request.framer()
+        again.grow(guess.groups)
         active = ~book.stands
-        for tuples in run.tuples(little=True):
+        for tuples in replay(guess.keys):
             mine = tuples.group < guess.groups
             mine[mine] = active[tuples.group[mine]]
             if not mine.any():
                 continue
             replayed = tuples.where(mine)
             yield self.framer.process(Tuples(codes[replayed.group], *replayed[1:]))
-            run.framer.process(replayed)
+            again.process(replayed)
             looked_at = np.flatnonzero(active)
-            agreed = looked_at[agree(self.framer, codes[looked_at], run.framer, looked_at)]
-            book.enter(agreed, self.framer.groups.next[codes[agreed]], run.framer)
+            agreed = looked_at[agree(self.framer, codes[looked_at], again, looked_at)]
+            book.enter(agreed, self.framer.groups.next[codes[agreed]], again)
             active[agreed] = False
             if not active.any():
                 return
 
-    def _stitch(self, chunk: Chunk, guess: Speculated, codes: Codes, book: Book) -> Iterator[Frames]:
+    def _stitch(self, table: pa.Table, codes: Codes, book: Book) -> Iterator[Frames]:
         """Let the groups that do not stand go through the chunk's first run as if it were one tuple."""
         busy = np.flatnonzero(~book.stands)
-        heads = read_heads(guess.heads.take(pa.array(busy)), self.framer)
+        heads = read_heads(table.take(pa.array(busy)), self.framer)
         yield self.framer.advance(Batch(codes[busy], heads.on, heads.breaks), heads.inputs)
         in_run = heads.status != NO_HEAD
         extend_by_heads(self.framer, codes[busy[in_run]], heads, np.flatnonzero(in_run))
@@ -228,7 +138,7 @@ class Seams:
 
     def _hand_over(self, guess: Speculated, codes: Codes, book: Book) -> None:
         """Let the groups that stand go on from the state in which the speculated run left them."""
-        whole = self.plan.request.framer()
+        whole = self.request.framer()
         whole.adopt(np.arange(guess.groups), guess.state)
         local = np.flatnonzero(book.stands)
         state = whole.export(local)

@@ -25,8 +25,7 @@ def shuffle_frames(df: DataFrame, request: Request, schema: StructType) -> DataF
     """Frames by a sort within groups and the kernel."""
     tuples, layout = select_tuples(df, request)
     names = tuples.columns
-    tuples = tuples.repartition(*layout.by) if layout.by else tuples.coalesce(1)
-    return tuples.sortWithinPartitions(*names).mapInArrow(frame_sorted(request, layout), schema)
+    return tuples.repartition(*layout.by).sortWithinPartitions(*names).mapInArrow(frame_sorted(request, layout), schema)
 
 
 def select_tuples(df: DataFrame, request: Request) -> tuple[DataFrame, Layout]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -25,7 +25,7 @@ LEAST_TOLD = ("closed_at", "complete")
 class Table:
     """Columns by name, all of one length, and how many rows there are that are not in them."""
 
-    columns: dict[str, Column]
+    columns: Mapping[str, Column]
     more: int = 0
     title: str | None = None
 
@@ -38,9 +38,10 @@ class Table:
 def print_table(table: Table, console: Console | None = None) -> None:
     """Print a table that fits the terminal; in a pipe or a file it may be as wide as it is."""
     console = console or Console(highlight=False)
+    if not console.is_terminal:
+        console.width = ENDLESS
     shown, hidden = _fitting(table, console)
-    width = _width(shown, console) if not console.is_terminal else console.width
-    console.print(shown, width=max(width, 1), crop=False)
+    console.print(shown)
     if table.more:
         console.print(f"… and {table.more:,} more row{'s' if table.more > 1 else ''}", style="dim", soft_wrap=True)
     if hidden:
@@ -52,7 +53,7 @@ def _fitting(table: Table, console: Console) -> tuple[RichTable, list[str]]:
     names, hidden = list(table.columns), list[str]()
     while True:
         shown = _rendered(table, names, WIDEST_TEXT if console.is_terminal else None)
-        if not console.is_terminal or len(names) == 1 or _width(shown, console) <= console.width:
+        if len(names) == 1 or _width(shown, console) <= console.width:
             return shown, hidden
         least = next((name for name in LEAST_TOLD if name in names), names[-1])
         names.remove(least)

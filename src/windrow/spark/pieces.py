@@ -1,0 +1,127 @@
+"""Sending what was found in a chunk to where its seams are reconciled, in pieces of Arrow.
+
+Groups are spread over buckets. A chunk sends to each bucket the frames of its groups, then the tuples that a replay may need
+where they cannot be read again, and last the state in which it left each group. One task a bucket takes the chunks in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from windrow.frames.framer import Framer, Frames, Tuples
+from windrow.frames.groups import Directory, spread
+from windrow.frames.heads import HeadFramer
+from windrow.frames.packing import pack, pack_frames, pack_state, unpack
+from windrow.frames.request import Request
+from windrow.spark.seams import Seams
+
+PIECES = "bucket int, chunk int, piece int, kind string, data binary"
+_PIECES = pa.schema(
+    [("bucket", pa.int32()), ("chunk", pa.int32()), ("piece", pa.int32()), ("kind", pa.string()), ("data", pa.binary())]
+)
+FRAMES_A_PIECE = 500_000
+MapInArrow: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+ReplayChunk: TypeAlias = Callable[[int, list[pa.Table], list[pa.Array]], Iterator[Tuples]]
+"""Reads the tuples of a chunk again: its number, the tables of tuples that were sent, the `by` values of its groups."""
+
+
+class Sender:
+    """Packs what one chunk's run from the empty state finds, for each bucket."""
+
+    def __init__(self, chunk: int, buckets: int, directory: Directory, framer: Framer) -> None:
+        self.chunk, self.buckets, self.directory, self.framer = chunk, buckets, directory, framer
+        self._piece = 0
+        self._waiting: list[pa.Table] = []
+
+    def frames(self, frames: Frames) -> Iterator[pa.RecordBatch]:
+        """Frames that closed; they wait until there are enough for a piece."""
+        if len(frames):
+            self._waiting.append(pack_frames(frames))
+        if sum(table.num_rows for table in self._waiting) >= FRAMES_A_PIECE:
+            yield from self._send_frames()
+
+    def tuples(self, table: pa.Table, key: int) -> Iterator[pa.RecordBatch]:
+        """Tuples of the group `key`, for a replay."""
+        bucket = int(spread(self.directory.keys(), self.buckets)[key])
+        yield self._row(bucket, "tuples", [table])
+
+    def last(self) -> Iterator[pa.RecordBatch]:
+        """What is left, and the state of every group."""
+        yield from self._send_frames()
+        keys = self.directory.keys()
+        bucket = spread(keys, self.buckets)
+        self.framer.grow(bucket.size)
+        for b in range(self.buckets):
+            groups = np.flatnonzero(bucket == b)
+            known = pa.table({"group": pa.array(groups), **{f"by{i}": k.take(pa.array(groups)) for i, k in enumerate(keys)}})
+            heads = [self.framer.heads(groups)] if isinstance(self.framer, HeadFramer) else []
+            yield self._row(b, "state", [known, *pack_state(self.framer.export(groups)), *heads])
+
+    def _send_frames(self) -> Iterator[pa.RecordBatch]:
+        if not self._waiting:
+            return
+        table, self._waiting = pa.concat_tables(self._waiting), []
+        bucket = spread(self.directory.keys(), self.buckets)[table.column("group").to_numpy()]
+        for b in range(self.buckets):
+            mine = table.filter(pa.array(bucket == b))
+            if mine.num_rows:
+                yield self._row(b, "frames", [mine])
+
+    def _row(self, bucket: int, kind: str, tables: list[pa.Table]) -> pa.RecordBatch:
+        self._piece += 1
+        values = (bucket, self.chunk, self._piece, kind, pack(tables))
+        return pa.record_batch([pa.array([v], f.type) for v, f in zip(values, _PIECES, strict=True)], schema=_PIECES)
+
+
+def reconciled(pieces: DataFrame, buckets: int, request: Request, replay: ReplayChunk, schema: StructType) -> DataFrame:
+    """The true frames of all chunks, from the pieces they sent."""
+    sorted_pieces = pieces.repartitionById(buckets, "bucket").sortWithinPartitions("bucket", "chunk", "piece")
+    return sorted_pieces.mapInArrow(_receiver(request, replay), schema)
+
+
+def _receiver(request: Request, replay: ReplayChunk) -> MapInArrow:
+    """The function that goes through the chunks in order, bucket by bucket, and emits the true frames."""
+
+    def receive(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _, pieces in groupby(_rows(batches), key=lambda row: row[0]):
+            seams = Seams(request)
+            frames: list[pa.Table] = []
+            tuples: list[pa.Table] = []
+            for _, chunk, kind, data in pieces:
+                if kind == "frames":
+                    frames += unpack(data)
+                elif kind == "tuples":
+                    tuples += unpack(data)
+                else:
+                    again = _replay_of(replay, chunk, tuples)
+                    for table in seams.join(frames, unpack(data), again):
+                        yield from table.to_batches()
+                    frames, tuples = [], []
+            yield from seams.finish().to_batches()
+
+    return receive
+
+
+def _replay_of(replay: ReplayChunk, chunk: int, tuples: list[pa.Table]) -> Callable[[list[pa.Array]], Iterator[Tuples]]:
+    def again(keys: list[pa.Array]) -> Iterator[Tuples]:
+        return replay(chunk, tuples, keys)
+
+    return again
+
+
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, str, pa.Buffer]]:
+    for batch in batches:
+        for i in range(batch.num_rows):
+            yield (
+                batch["bucket"][i].as_py(),
+                batch["chunk"][i].as_py(),
+                batch["kind"][i].as_py(),
+                batch["data"][i].as_buffer(),
+            )
