@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import signal
 import sys
 import threading
@@ -25,14 +24,12 @@ from typing import Any, NoReturn
 
 from windrow.commands import Commands
 from windrow.commands.demo import add_demo
+from windrow.commands.failures import bad_input, gist
 from windrow.commands.fill import add_fill
 from windrow.commands.frames import add_frames
-from windrow.errors import WindrowError
 from windrow.terminal import SparkLog
 
 DONE, UNEXPECTED, BAD_INPUT, BROKEN_PIPE, INTERRUPTED, TERMINATED = 0, 1, 2, 141, 130, 143
-FROM_A_TASK = re.compile(r"windrow\.errors\.\w+: (?P<message>.+)")
-"""An error of ours that a Spark task raised, in the traceback that Spark makes of it."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -74,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except _Terminated:
         return _say("terminated", TERMINATED)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains at its exit
+        silence_stdout()
         return BROKEN_PIPE
     except Exception as error:
         return _report(error, log, debug=args.debug)
@@ -82,29 +79,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         log.remove()
 
 
+def silence_stdout() -> None:
+    """Nobody reads it any more, and the interpreter would complain about that at its exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _report(error: Exception, log: SparkLog, *, debug: bool) -> int:
     if debug:
         traceback.print_exc()
         print(log.tail(), file=sys.stderr)
-    if isinstance(error, WindrowError):
-        return _say(f"error: {error}", BAD_INPUT)
-    from_a_task = FROM_A_TASK.search(str(error))
-    if from_a_task:
-        return _say(f"error: {from_a_task['message']}", BAD_INPUT)
-    if _is_unreadable(error):
-        return _say(f"error: the input cannot be read, it may be half-written: {_first_line(error)}", BAD_INPUT)
-    advice = "" if debug else " (--debug shows more)"
-    return _say(f"unexpected error: {type(error).__name__}: {_first_line(error)}{advice}", UNEXPECTED)
-
-
-def _is_unreadable(error: Exception) -> bool:
-    """Whether Spark met a broken file in the middle of the work, long after it had looked at the schema."""
-    condition = getattr(error, "getCondition", lambda: None)() or ""
-    return condition.startswith(("FAILED_READ_FILE", "MALFORMED_RECORD_IN_PARSING", "CANNOT_READ_FILE"))
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), "no message")
+    reason = bad_input(error)
+    if reason is not None:
+        return _say(f"error: {reason}", BAD_INPUT)
+    return _say(f"unexpected error: {gist(error)}{'' if debug else ' (--debug shows more)'}", UNEXPECTED)
 
 
 def _say(message: str, code: int) -> int:

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streams import FLOAT, INTEGER, SPECIFICATIONS, TYPES, Row, Sample, expected, framed, samples, traffic
+from streams import (
+    FEWER,
+    FLOAT,
+    INTEGER,
+    OPERATORS,
+    SPECIFICATIONS,
+    TYPES,
+    Row,
+    Sample,
+    Span,
+    expected,
+    framed,
+    samples,
+    traffic,
+)
 
 import windrow as wr
 from windrow.aggregates.keeper import Values
@@ -37,14 +50,31 @@ def test_kernel_gives_the_frames_of_the_theory(kind: type[wr.Scheme], clock: Clo
     assert framed(scheme, clock, sample) == frames
 
 
+@FEWER
+@given(op=st.sampled_from(OPERATORS), limit=st.integers(0, 5), data=st.data())
+def test_a_users_own_aggregate_frames_like_a_built_in_one(op: str, limit: int, data: st.DataObject) -> None:
+    scheme = wr.Aggregate(Span("x"), op, limit)
+    sample = data.draw(samples(scheme))
+    assert framed(scheme, INTEGER, sample) == expected(scheme, sample)
+    if limit > 0:
+        assert expected(scheme, sample) == expected(wr.Delta({"x": limit}, op=op), sample)
+
+
 # Worked by hand. A row is: frame, start, end, closed_at, count, complete, label, first, last and sum of positions.
 
 
-def row(frame: int, start: float, end: float, closed_at: float | None, members: range, **more: Any) -> Row:
-    label = more.get("label", ())
-    return Row(
-        frame, start, end, closed_at, len(members), more.get("complete", True), label, (members[0], members[-1], sum(members))
-    )
+def row(
+    frame: int,
+    start: float,
+    end: float,
+    closed_at: float | None,
+    members: range,
+    *,
+    complete: bool = True,
+    label: tuple[int, ...] = (),
+) -> Row:
+    positions = (members[0], members[-1], sum(members))
+    return Row(frame, start, end, closed_at, len(members), complete, label, positions)
 
 
 MINUTE = 60
@@ -235,7 +265,11 @@ def test_infinite_values_lie_in_the_outermost_cells() -> None:
     assert [(r.start, r.end) for r in frames] == [(0, 0), (0, 0), (1, 2), (1, 2), (3, 3), (3, 3)]
 
 
-@given(n=st.integers(-(10**6), 10**6), width=st.sampled_from([0.1, 0.3, 0.7, 1 / 3, 1e-3, 7.0]), toward=st.sampled_from([-1, 0, 1]))
+@given(
+    n=st.integers(-(10**6), 10**6),
+    width=st.sampled_from([0.1, 0.3, 0.7, 1 / 3, 1e-3, 7.0]),
+    toward=st.sampled_from([-1, 0, 1]),
+)
 def test_a_value_at_a_boundary_lies_below_it_however_the_quotient_rounds(n: int, width: float, toward: int) -> None:
     value = n * width if toward == 0 else math.nextafter(n * width, toward * math.inf)
     (cell,) = cells(np.array([value]), width).tolist()

@@ -77,7 +77,7 @@ class AggregateFunction:
     accepts_instants: ClassVar[bool] = False
     """Whether timestamps and dates can be aggregated as well as numbers."""
     monotonic: ClassVar[Literal["always", "non-negative", "never"]] = "never"
-    """Whether one more value can only raise the result: always, when no value is negative, or not at all."""
+    """Whether one more value, wherever it stands, can only raise the result: always, if none is negative, or not at all."""
     duplicate_sensitive: ClassVar[bool] = True
     """Whether the same value added twice counts twice."""
     order_sensitive: ClassVar[bool] = False

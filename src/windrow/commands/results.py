@@ -51,8 +51,7 @@ def deliver(df: DataFrame, output: Output | None, limit: int, order: Sequence[st
     began = time.perf_counter()
     with working(f"writing {what}", df.sparkSession):
         output.write(counted, order)
-    written = rows.get.get("rows", 0)
-    print(f"wrote {written:,} {what} to {output.path} in {time.perf_counter() - began:.1f} s", file=sys.stderr)
+    print(f"wrote {_observed(rows):,} {what} to {output.path} in {time.perf_counter() - began:.1f} s", file=sys.stderr)
 
 
 def _show(counted: DataFrame, rows: Observation, limit: int, order: Sequence[str], what: str) -> None:
@@ -62,6 +61,14 @@ def _show(counted: DataFrame, rows: Observation, limit: int, order: Sequence[str
         print(f"no {what}")
         return
     # The count came along with the job, so it costs nothing; where all rows are shown it need not be asked.
-    total = shown.num_rows if shown.num_rows < limit else int(rows.get.get("rows", shown.num_rows))
+    total = shown.num_rows if shown.num_rows < limit else _observed(rows)
     columns = {name: shown.column(i).to_pylist() for i, name in enumerate(shown.column_names)}
     print_table(Table(columns, more=total - shown.num_rows))
+
+
+def _observed(rows: Observation) -> int:
+    """The number of rows that came by; if Spark finds that there are none, it drops the observation too."""
+    try:
+        return int(rows.get["rows"])
+    except Exception:
+        return 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -151,11 +152,11 @@ def _table(present: npt.NDArray[np.bool_], speed: Floats, volume: npt.NDArray[np
     reading, detector = np.nonzero(present)
     micros = np.datetime64(DAY, "us") + reading * np.timedelta64(SECONDS_A_READING * 1_000_000, "us")
     seen = speed[present].astype(np.float64).round(1)
-    columns: dict[str, pa.Array] = {
-        "detectorid": pa.array((FIRST_ID + detector).astype(np.int32)),
-        "starttime": pa.array(micros, pa.timestamp("us")),
-        "speed": pa.array(seen, mask=np.isnan(seen)),
-        "volume": pa.array(volume[present]),
-        "occupancy": pa.array(occupancy[present].astype(np.float64).round(1)),
-    }
-    return pa.table(columns)
+    columns: list[Any] = [
+        pa.array((FIRST_ID + detector).astype(np.int32)),
+        pa.array(micros, pa.timestamp("us")),
+        pa.array(seen, mask=np.isnan(seen)),
+        pa.array(volume[present]),
+        pa.array(occupancy[present].astype(np.float64).round(1)),
+    ]
+    return pa.table(columns, ["detectorid", "starttime", "speed", "volume", "occupancy"])

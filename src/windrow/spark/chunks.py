@@ -22,6 +22,8 @@ MOST_ROWS_A_GROUP = 16_000_000
 """A larger row group would not fit into a task's memory at ease."""
 MOST_READ_TWICE = 0.25
 """The part of all rows that may lie in row groups which two chunks must read."""
+MOST_WAITING = 4
+"""How many row groups' worth of rows may have to be held at a time because later ones begin before they end."""
 ROWS_A_REPLAY = 65_536
 """How many rows at a time are read where a short look may be enough."""
 
@@ -44,9 +46,9 @@ def why_not_chunks(row_groups: Sequence[RowGroup], chunks: Sequence[Chunk]) -> s
     read = sum(group.rows for chunk in chunks for group in chunk.row_groups if group.low < _or(chunk.upto, np.inf))
     if read - rows > MOST_READ_TWICE * rows:
         return "the files are not in the order of `on`: too many row groups overlap"
-    waiting = _most_waiting(row_groups)
-    if waiting > MOST_ROWS_A_GROUP:
-        return "the files are not in the order of `on`: row groups of more than memory should hold overlap"
+    largest = max(group.rows for group in row_groups)
+    if _most_waiting(row_groups) > min(MOST_ROWS_A_GROUP, MOST_WAITING * largest):
+        return "the files are not in the order of `on`: too many row groups overlap at one place"
     return None
 
 

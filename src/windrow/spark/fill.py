@@ -51,7 +51,8 @@ def fill(
         A table with the `by` columns, `frame`, `start` and `end`, such as `wr.frames` and `wr.widen` give; it may have
         more columns, and its frames may overlap.
     source
-        The tuples, from the stream that was framed or from any other.
+        The tuples, from the stream that was framed or from any other. Both tables are read once before the result is,
+        to look for nulls where their schemas allow some: cache what is dear to compute.
     on
         The column of the source that says when a tuple is, comparable to `start` and `end`.
     by

@@ -85,11 +85,11 @@ def meet(
     else:
         check_distinct([*right.names, "frame"], "the result")
     types = right.arrow_types([on, *keys, *ties, *(c for a in aggregates.values() for c in a.columns)])
-    travelling = left if aggregates else right
-    travelling.arrow_types(travelling.names)
     check_keys(types, keys)
     _check_order(types, ties)
     Clock.of(types[on], on)
+    travelling = left if aggregates else right
+    travelling.arrow_types(travelling.names)
     framed_types, tuple_types = ({f.name: f.dataType for f in df.schema.fields} for df in (framed, tuples))
     _check_frame(framed_types[frame])
     time = _common_time(tuple_types[on], on, {name: framed_types[name] for name in (start, end)})

@@ -59,8 +59,8 @@ def _tuples(df: DataFrame, request: Request, keys: list[str]) -> DataFrame:
     chosen = [column(name).alias(key) for name, key in zip(request.by, keys, strict=True)]
     chosen += [column(request.on).alias("__on")]
     chosen += [column(name).alias(f"__tie{i}") for i, name in enumerate(request.order_by)]
-    chosen += [hit.alias("__hit")]
-    chosen += [attribute.alias(f"__a{i}") for i, attribute in enumerate(attributes)]
+    # Ties are ordered by what the kernel would order them by: attributes, or the predicate where there is one.
+    chosen += [attribute.alias(f"__a{i}") for i, attribute in enumerate(attributes)] + [hit.alias("__hit")]
     chosen += [_value(request, a).alias(f"__v{j}") for j, a in enumerate(request.agg.values()) if a.columns]
     return (df if takes_part is None else df.where(takes_part)).select(*chosen)
 

@@ -1,0 +1,221 @@
+"""What the command line accepts and refuses before it starts Spark."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+import windrow as wr
+from windrow.cli import main, make_parser
+from windrow.commands.files import Output, check_input, format_of
+from windrow.commands.schemes import as_aggregates, as_columns, as_comparison, as_duration, as_grid, make_scheme
+from windrow.errors import ColumnError, OutputError, SourceError, SpecError
+
+FRAMES = ["frames", "loops.parquet", "--on", "t"]
+
+
+def scheme_of(*options: str) -> wr.Scheme:
+    return make_scheme(make_parser().parse_args([*FRAMES, *options]))
+
+
+@pytest.fixture
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starting Spark is a failure of the test."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("windrow.commands.frames.quiet_session", refuse)
+    monkeypatch.setattr("windrow.commands.fill.quiet_session", refuse)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--threshold", "speed < 40"], wr.Threshold("speed < 40")),
+        (
+            ["--threshold", "speed < 40", "--min-count", "3", "--min-duration", "3 minutes", "--nulls", "skip"],
+            wr.Threshold("speed < 40", min_count=3, min_duration="3 minutes", nulls="skip"),
+        ),
+        (
+            ["--threshold", "x > 2", "--close", "x < 1", "--segments", "--max-gap", "5"],
+            wr.Threshold("x > 2", close="x < 1", segments=True, max_gap=5),
+        ),
+        (["--boundary", "x=10,y=0:5:20"], wr.Boundary({"x": 10.0, "y": [0, 5, 20]})),
+        (["--boundary", "x=5:"], wr.Boundary({"x": [5]})),
+        (["--double-boundary", "x=10"], wr.DoubleBoundary({"x": 10})),
+        (["--delta", "dye=0.05"], wr.Delta({"dye": 0.05})),
+        (
+            ["--delta", "a=1, b=2", "--op", ">", "--reference", "first"],
+            wr.Delta({"a": 1, "b": 2}, op=">", reference="first"),
+        ),
+        (["--aggregate", "sum(volume) > 100"], wr.Aggregate(wr.sum("volume"), ">", 100)),
+        (["--aggregate", "count()>=5", "--max-gap", "1 hour"], wr.Aggregate(wr.count(), ">=", 5, max_gap="1 hour")),
+        (["--gap", "30 minutes"], wr.Gap("30 minutes")),
+        (["--gap", "2.5"], wr.Gap(2.5)),
+    ],
+)
+def test_options_make_the_scheme_they_describe(options: list[str], expected: wr.Scheme) -> None:
+    assert scheme_of(*options) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--gap", "5", "--min-count", "3"], "--min-count belongs to --threshold and means nothing with --gap"),
+        (["--threshold", "x > 1", "--op", "<"], "--op belongs to --delta and means nothing with --threshold"),
+        (["--delta", "x=1", "--segments"], "--segments belongs to --threshold and means nothing with --delta"),
+        (["--boundary", "x"], "'x' is not NAME=VALUE"),
+        (["--boundary", "x=1,x=2"], "column 'x' is given twice"),
+        (["--boundary", "x=wide"], "'wide' is no number"),
+        (["--boundary", "x=5:1"], "rising"),
+        (["--delta", "x=-1"], "the limit of 'x' is -1.0"),
+        (["--aggregate", "volume > 100"], "is no condition on an aggregate"),
+        (["--aggregate", "median(x) > 1"], "there is no aggregate 'median'; there are count, first"),
+        (["--aggregate", "sum() > 1"], "sum() wants a column"),
+        (["--gap", "soon"], "'soon' is not a duration"),
+        (["--gap", "-5"], "negative"),
+        (["--gap", "2 months"], "no fixed length"),
+        (["--threshold", "speed <"], "cannot be parsed"),
+        (["--threshold", ""], "is empty"),
+        (["--threshold", "x > 1", "--min-count", "0"], "min_count: 0 is no number of tuples"),
+        (["--threshold", "x > 1", "--nulls", "ignore"], "'ignore' is not a policy"),
+        (["--delta", "x=1", "--nulls", "false"], "'false' is not a policy"),
+        (["--threshold", "x > 1", "--agg", "fast"], "'fast' is not NAME=FUNCTION(COLUMN)"),
+        (["--threshold", "x > 1", "--agg", "a=min(x)", "a=max(x)"], "two results are named 'a'"),
+        (["--threshold", "x > 1", "--by", "a,,b"], "names an empty column"),
+        (["--threshold", "x > 1", "--limit", "0"], "--limit: 0"),
+        (["--threshold", "x > 1", "--overwrite"], "--overwrite means nothing without --out"),
+        (["--threshold", "x > 1", "--format", "csv"], "--format means nothing without --out"),
+    ],
+)
+@pytest.mark.usefixtures("no_spark")
+def test_a_wrong_option_is_one_line_and_exit_code_2(
+    options: list[str], said: str, tmp_path: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["frames", str(tmp_path), "--on", "t", *options]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("windrow: error: ")
+    assert captured.err.count("\n") == 1
+    assert said in captured.err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ([], "COMMAND"),
+        (["frame"], "invalid choice: 'frame'"),
+        (FRAMES, "one of the arguments --threshold"),
+        ([*FRAMES, "--gap", "5", "--threshold", "x > 1"], "not allowed with argument"),
+        (["frames", "loops.parquet", "--gap", "5"], "--on"),
+        ([*FRAMES, "--gap", "5", "--plan", "magic"], "invalid choice: 'magic'"),
+        ([*FRAMES, "--gap", "5", "--thresh", "x > 1"], "unrecognized arguments"),
+        (["fill", "jams.csv", "--on", "t"], "INPUT"),
+        (["demo", "--detectors", "many"], "invalid int value"),
+    ],
+)
+def test_usage_errors_are_one_line_too(line: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(line) == 2
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.err.startswith("windrow: error: ")
+    assert captured.err.count("\n") == 1
+
+
+def test_help_and_version_succeed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("windrow ")
+    assert main(["frames", "--help"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Custom schemes, written in Python" in told
+    for option in ("--threshold", "--boundary", "--double-boundary", "--delta", "--aggregate", "--gap", "--explain"):
+        assert option in told
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_missing_input_is_refused_before_spark_starts(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["frames", f"{tmp_path}/none.csv", "--on", "t", "--gap", "5"]) == 2
+    assert "none.csv: there is no such file or folder" in capsys.readouterr().err
+    assert main(["fill", f"{tmp_path}/none.csv", str(tmp_path), "--on", "t"]) == 2
+    assert "none.csv: there is no such file or folder" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_an_existing_output_is_refused_before_spark_starts(
+    tmp_path: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["frames", str(tmp_path), "--on", "t", "--gap", "5", "--out", str(tmp_path)]) == 2
+    assert "it exists already; give --overwrite to replace it" in capsys.readouterr().err
+
+
+def test_outputs_are_checked() -> None:
+    with pytest.raises(OutputError, match="there is no folder"):
+        Output.of("/no/such/folder/jams.csv", None, overwrite=False)
+    with pytest.raises(OutputError, match="on this machine"):
+        Output.of("s3a://bucket/jams", None, overwrite=False)
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "form"),
+    [
+        ("a.parquet", None, "parquet"), ("a.CSV", None, "csv"), ("a.jsonl", None, "json"), ("a.json.gz", None, "json"),
+        ("folder/", None, "parquet"), ("folder.csv/", None, "csv"), ("a.csv", "json", "json"),
+        ("s3a://b/a.csv", None, "csv"),
+    ],
+)  # fmt: skip
+def test_formats_are_told_by_name_unless_said(path: str, given: str | None, form: str) -> None:
+    assert format_of(path, given) == form
+
+
+def test_a_file_whose_name_tells_nothing_needs_a_format(tmp_path: object) -> None:
+    path = f"{tmp_path}/loops.dat"
+    Path(path).touch()
+    with pytest.raises(SpecError, match="its name does not say what it is"):
+        format_of(path, None)
+    with pytest.raises(SourceError):
+        check_input(f"{tmp_path}/other.dat")
+    check_input(f"{tmp_path}/*.dat")
+
+
+def test_texts_become_values() -> None:
+    assert [as_duration(text) for text in ("5", "2.5", "3 minutes")] == [5, 2.5, "3 minutes"]
+    assert as_columns(["a, b", "c"]) == ["a", "b", "c"]
+    assert as_columns(None) is None
+    assert as_grid("k=v=3", "--boundary") == {"k=v": 3.0}
+    assert as_comparison(" mean( x y ) <= 1e3 ") == (wr.mean("x y"), "<=", 1000.0)
+    assert as_aggregates(["n=count(*)", "top = MAX(speed)"]) == {"n": wr.count(), "top": wr.max("speed")}
+    with pytest.raises(ColumnError):
+        as_aggregates(["n=count()", "n=sum(x)"])
+
+
+def test_an_unexpected_error_is_exit_code_1_and_debug_tells_more(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("the moon\nis full")
+
+    monkeypatch.setattr("windrow.commands.demo.run_demo", fail)
+    assert main(["demo"]) == 1
+    assert capsys.readouterr().err == "windrow: unexpected error: RuntimeError: the moon (--debug shows more)\n"
+    assert main(["demo", "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("raised", "code"), [(KeyboardInterrupt, 130), (BrokenPipeError, 141)])
+def test_interruptions_have_codes_of_their_own(
+    raised: type[BaseException], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise raised
+
+    monkeypatch.setattr("windrow.commands.demo.run_demo", interrupt)
+    monkeypatch.setattr("windrow.cli.silence_stdout", lambda: None)
+    assert main(["demo"]) == code
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_the_namespace_has_a_value_for_every_option() -> None:
+    args = make_parser().parse_args([*FRAMES, "--gap", "5"])
+    assert isinstance(args, argparse.Namespace)
+    assert (args.plan, args.nulls_on, args.limit, args.explain, args.overwrite) == ("auto", "error", 20, False, False)

@@ -1,0 +1,66 @@
+"""Kernels are compiled once on a machine: a second process finds them on disk."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+SCRIPT = """
+import json, sys
+import numpy as np, pyarrow as pa
+from numba.core.registry import CPUDispatcher
+import windrow as wr
+from windrow.aggregates import BUILTIN
+from windrow.aggregates.keeper import Keeper, Values
+from windrow.frames.clock import Clock
+from windrow.frames.framer import Framer, Tuples
+
+def column(numbers):
+    return Values(np.array(numbers), np.empty(0, np.bool_))
+
+INPUTS = {"hit": column([True, False, True]), "stop": column([False, True, False]), "x": column([1.0, 5.0, 2.0])}
+SCHEMES = [
+    wr.Threshold("hit"),
+    wr.Threshold("hit", close="stop", segments=True),
+    wr.Boundary({"x": 2.0}),
+    wr.Delta({"x": 2.0}),
+    wr.DoubleBoundary({"x": 2.0}),
+    wr.Gap(1),
+    *(wr.Aggregate(kind("x"), ">", 3) for kind in BUILTIN),
+]
+for scheme in SCHEMES:
+    framer = Framer(scheme, Clock.of(pa.int64(), "on"), {"x": pa.float64()}, [])
+    inputs = {name: INPUTS[name] for name in (*scheme.predicates, *scheme.attributes)}
+    framer.process(Tuples(np.zeros(3, np.int64), np.arange(3), inputs, []))
+    framer.finish()
+for kind in BUILTIN:
+    keeper = Keeper(kind("x"), pa.float64())
+    states = keeper.empty(2)
+    keeper.accumulate(states, np.array([[0], [0], [1]]), keeper.read(pa.array([1.0, None, 2.0])))
+    keeper.merge(states, np.zeros(2, np.int64), np.array([1]))
+    keeper.finish(states)
+counts = {"hits": {}, "misses": {}}
+for name, module in list(sys.modules.items()):
+    for value in vars(module).values() if name.startswith("windrow.") else ():
+        if isinstance(value, CPUDispatcher):
+            counts["hits"][value.__name__] = sum(value.stats.cache_hits.values())
+            counts["misses"][value.__name__] = sum(value.stats.cache_misses.values())
+print(json.dumps(counts))
+"""
+
+KERNELS = {"_aggregate": 9, "_accumulate": 9, "_merge": 9, "_finish": 9, "_delta": 1, "_episodes": 1, "_pairs": 1,
+           "_segments": 1, "_width_cells": 1, "label_runs": 1}  # fmt: skip
+"""The kernels that the script runs, and how many kinds of arguments each meets."""
+
+
+def run() -> dict[str, dict[str, int]]:
+    done = subprocess.run([sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True, timeout=500)
+    return json.loads(done.stdout)
+
+
+def test_a_second_process_compiles_no_kernel_again() -> None:
+    run()
+    counts = run()
+    assert {name: n for name, n in counts["misses"].items() if n} == {}
+    assert {name: counts["hits"].get(name, 0) for name in KERNELS} == KERNELS

@@ -1,0 +1,183 @@
+"""A spec that cannot be right is refused when it is made, by an error that names what is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from streams import CUSTOM_RULES
+
+import windrow as wr
+from windrow.errors import SpecError, WindrowError
+
+HUGE = 10**400
+
+
+def rules(**changed: Any) -> dict[str, Any]:
+    return {**CUSTOM_RULES[0], **changed}
+
+
+def incomplete_aggregate() -> wr.AggregateFunction:
+    class Half(wr.AggregateFunction):
+        zero = add = staticmethod(lambda *given: (0.0,))
+
+    return Half("v")
+
+
+REFUSED: list[tuple[Callable[[], Any], list[str]]] = [
+    # Every scheme: the policy for nulls, and the longest gap.
+    (lambda: wr.Boundary({"x": 1}, nulls="ignore"), ["nulls", "'ignore'", "skip, break, error"]),
+    (lambda: wr.Boundary({"x": 1}, nulls="false"), ["nulls", "'false'"]),
+    (lambda: wr.Threshold("x > 1", nulls="drop"), ["nulls", "'drop'", "false, skip, break, error"]),
+    (lambda: wr.Threshold("x > 1", nulls=None), ["nulls", "None"]),
+    (lambda: wr.Delta({"x": 1}, nulls="ignore"), ["nulls", "'ignore'"]),
+    (lambda: wr.DoubleBoundary({"x": 1}, nulls="ignore"), ["nulls", "'ignore'"]),
+    (lambda: wr.Aggregate(wr.sum("x"), ">", 1, nulls="ignore"), ["nulls", "'ignore'"]),
+    (lambda: wr.Custom(["x"], **rules(), nulls="ignore"), ["nulls", "'ignore'"]),
+    (lambda: wr.Gap(1, nulls="ignore"), ["nulls", "'ignore'"]),
+    (lambda: wr.Boundary({"x": 1}, max_gap=-1), ["max_gap", "-1"]),
+    (lambda: wr.Boundary({"x": 1}, max_gap=math.inf), ["max_gap", "inf"]),
+    (lambda: wr.Boundary({"x": 1}, max_gap=math.nan), ["max_gap", "nan"]),
+    (lambda: wr.Boundary({"x": 1}, max_gap=HUGE), ["max_gap", "000"]),
+    (lambda: wr.Boundary({"x": 1}, max_gap=True), ["max_gap", "True"]),
+    (lambda: wr.Boundary({"x": 1}, max_gap=[3]), ["max_gap", "[3]"]),
+    (lambda: wr.Boundary({"x": 1}, max_gap="soon"), ["'soon'"]),
+    (lambda: wr.Boundary({"x": 1}, max_gap="-3 minutes"), ["max_gap", "'-3 minutes'"]),
+    (lambda: wr.Boundary({"x": 1}, max_gap="2 months"), ["'2 months'"]),
+    (lambda: wr.Boundary({"x": 1}, max_gap=timedelta(seconds=-1)), ["max_gap", "timedelta"]),
+    # Threshold
+    (lambda: wr.Threshold("x >"), ["'x >'"]),
+    (lambda: wr.Threshold(""), ["''"]),
+    (lambda: wr.Threshold(5), ["predicate", "5"]),
+    (lambda: wr.Threshold(None), ["predicate", "None"]),
+    (lambda: wr.Threshold("x > 1", close="x <"), ["'x <'"]),
+    (lambda: wr.Threshold("x > 1", close=7), ["close", "7"]),
+    (lambda: wr.Threshold("x > 1", min_count=0), ["min_count", "0"]),
+    (lambda: wr.Threshold("x > 1", min_count=-2), ["min_count", "-2"]),
+    (lambda: wr.Threshold("x > 1", min_count=1.5), ["min_count", "1.5"]),
+    (lambda: wr.Threshold("x > 1", min_count=True), ["min_count", "True"]),
+    (lambda: wr.Threshold("x > 1", min_count=None), ["min_count", "None"]),
+    (lambda: wr.Threshold("x > 1", min_duration=-1), ["min_duration", "-1"]),
+    (lambda: wr.Threshold("x > 1", min_duration="a while"), ["'a while'"]),
+    (lambda: wr.Threshold("x > 1", min_duration=object), ["min_duration", "object"]),
+    (lambda: wr.Threshold("x > 1", segments="yes"), ["segments", "'yes'"]),
+    (lambda: wr.Threshold("x > 1", segments=1), ["segments", "1"]),
+    # Boundary and DoubleBoundary
+    (lambda: wr.Boundary({}), ["Boundary", "{}"]),
+    (lambda: wr.Boundary(10), ["Boundary", "10"]),
+    (lambda: wr.Boundary({"": 1}), ["Boundary", "''"]),
+    (lambda: wr.Boundary({3: 1}), ["Boundary", "3"]),
+    (lambda: wr.Boundary({"x": 0}), ["'x'", "0", "above zero"]),
+    (lambda: wr.Boundary({"x": -2}), ["'x'", "-2"]),
+    (lambda: wr.Boundary({"x": math.nan}), ["'x'", "nan"]),
+    (lambda: wr.Boundary({"x": math.inf}), ["'x'", "inf"]),
+    (lambda: wr.Boundary({"x": HUGE}), ["'x'", "no finite number"]),
+    (lambda: wr.Boundary({"x": "wide"}), ["'x'", "'wide'"]),
+    (lambda: wr.Boundary({"x": True}), ["'x'", "True"]),
+    (lambda: wr.Boundary({"x": []}), ["'x'", "[]"]),
+    (lambda: wr.Boundary({"x": [1, 1]}), ["'x'", "[1, 1]", "rising"]),
+    (lambda: wr.Boundary({"x": [2, 1]}), ["'x'", "[2, 1]", "rising"]),
+    (lambda: wr.Boundary({"x": [1, math.nan]}), ["'x'", "nan"]),
+    (lambda: wr.Boundary({"x": [0, "1"]}), ["'x'", "'1'"]),
+    (lambda: wr.DoubleBoundary({}), ["DoubleBoundary", "{}"]),
+    (lambda: wr.DoubleBoundary({"x": 0}), ["DoubleBoundary", "'x'", "0"]),
+    (lambda: wr.DoubleBoundary({"x": 1, "y": 2}), ["one attribute", "x, y"]),
+    # Delta
+    (lambda: wr.Delta({}), ["Delta", "{}"]),
+    (lambda: wr.Delta(0.05), ["Delta", "0.05"]),
+    (lambda: wr.Delta({"": 1}), ["Delta", "''"]),
+    (lambda: wr.Delta({7: 1}), ["Delta", "7"]),
+    (lambda: wr.Delta({"x": -1}), ["'x'", "-1"]),
+    (lambda: wr.Delta({"x": 0}, op="<"), ["'x'", "0", "<"]),
+    (lambda: wr.Delta({"x": math.inf}), ["'x'", "inf"]),
+    (lambda: wr.Delta({"x": "far"}), ["'x'", "'far'"]),
+    (lambda: wr.Delta({"x": 1}, op="=="), ["'=='", "<, <=, >, >="]),
+    (lambda: wr.Delta({"x": 1}, op=None), ["None", "<, <=, >, >="]),
+    (lambda: wr.Delta({"x": 1}, reference="last"), ["reference", "'last'", "'first'"]),
+    # Aggregate
+    (lambda: wr.Aggregate("sum(x)", ">", 1), ["Aggregate", "'sum(x)'"]),
+    (lambda: wr.Aggregate(wr.sum, ">", 1), ["Aggregate", "wr.sum('volume')"]),
+    (lambda: wr.Aggregate(wr.sum("x"), "=", 1), ["'='"]),
+    (lambda: wr.Aggregate(wr.sum("x"), ">", math.nan), ["limit", "nan"]),
+    (lambda: wr.Aggregate(wr.sum("x"), ">", "100"), ["limit", "'100'"]),
+    (lambda: wr.Aggregate(wr.sum("x"), ">", None), ["limit", "None"]),
+    (lambda: wr.Aggregate(wr.sum("x"), ">", HUGE), ["limit", "no finite number"]),
+    # Gap
+    (lambda: wr.Gap(None), ["Gap", "'30 minutes'"]),
+    (lambda: wr.Gap(-1), ["gap", "-1"]),
+    (lambda: wr.Gap("half an hour"), ["'half an hour'"]),
+    (lambda: wr.Gap(False), ["gap", "False"]),
+    # Custom
+    (lambda: wr.Custom("x", **rules()), ["columns", "'x'"]),
+    (lambda: wr.Custom(5, **rules()), ["columns", "5"]),
+    (lambda: wr.Custom([""], **rules()), ["Custom", "''"]),
+    (lambda: wr.Custom([5], **rules()), ["Custom", "5"]),
+    (lambda: wr.Custom(["x", "x"], **rules()), ["columns", "'x', 'x'"]),
+    (lambda: wr.Custom(["speed limit"], **rules()), ["'speed limit'", "rename"]),
+    (lambda: wr.Custom(["on"], **rules()), ["'on'", "rename"]),
+    (lambda: wr.Custom(["x"], **rules(open="x > 1")), ["open", "'x > 1'"]),
+    (lambda: wr.Custom(["x"], **rules(close=None)), ["close", "None"]),
+    (lambda: wr.Custom(["x"], **rules(update=3)), ["update", "3"]),
+    (lambda: wr.Custom(["x"], **rules(state=5)), ["state", "5"]),
+    (lambda: wr.Custom(["x"], **rules(state={"a b": 0})), ["'a b'"]),
+    (lambda: wr.Custom(["x"], **rules(state={3: 0})), ["3"]),
+    (lambda: wr.Custom(["x"], **rules(state={"high": "0"})), ["'high'", "'0'"]),
+    (lambda: wr.Custom(["x"], **rules(state={"high": math.nan})), ["'high'", "nan"]),
+    (lambda: wr.Custom(["x"], **rules(state={"high": True})), ["'high'", "True"]),
+    # Aggregates
+    *((lambda kind=kind: kind(""), [kind.__name__, "''"]) for kind in wr.aggregates.BUILTIN),
+    *((lambda kind=kind: kind(5), [kind.__name__, "5"]) for kind in wr.aggregates.BUILTIN),
+    (lambda: wr.mean(None), ["Mean", "None"]),
+    (incomplete_aggregate, ["Half", "merge()"]),
+]
+
+
+@pytest.mark.parametrize(("make", "named"), REFUSED, ids=[" ".join(named)[:60] for _, named in REFUSED])
+def test_what_cannot_be_right_is_refused_by_name(make: Callable[[], Any], named: list[str]) -> None:
+    with pytest.raises(SpecError) as refusal:
+        make()
+    message = str(refusal.value)
+    assert all(part in message for part in named), message
+
+
+def test_a_refusal_is_a_windrow_error_and_a_value_error() -> None:
+    with pytest.raises(WindrowError):
+        wr.Gap(-1)
+    with pytest.raises(ValueError, match="gap: -1"):
+        wr.Gap(-1)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: wr.Threshold("x > 1", min_count=1, min_duration=0, max_gap=0),
+        lambda: wr.Threshold("x > 1", min_duration=timedelta(0), max_gap="0 seconds"),
+        lambda: wr.Delta({"x": 0}),
+        lambda: wr.Delta({"x": 0}, op=">="),
+        lambda: wr.Aggregate(wr.sum("x"), "<", -5),
+        lambda: wr.Boundary({"x": [0]}),
+        lambda: wr.Boundary({"x": 5e-324}),
+        lambda: wr.Gap(0),
+        lambda: wr.Custom([], **rules()),
+        lambda: wr.Custom(["x"], **rules(state={"high": -math.inf})),
+    ],
+)
+def test_the_extremes_of_what_is_sensible_are_accepted(make: Callable[[], wr.Scheme]) -> None:
+    assert isinstance(make(), wr.Scheme)
+
+
+def test_numbers_are_kept_as_floats_and_sequences_as_tuples() -> None:
+    assert wr.Boundary({"x": 10, "y": [0, 5]}).grid == {"x": 10.0, "y": (0.0, 5.0)}
+    assert wr.Delta({"x": 1}).limits == {"x": 1.0}
+    assert wr.Custom(["x"], **rules(state={"high": 1})).state == {"high": 1.0}
+
+
+def test_a_spec_does_not_follow_later_changes_of_what_it_was_made_from() -> None:
+    grid = {"x": [1, 2]}
+    scheme = wr.Boundary(grid)
+    grid["x"].append(3)
+    grid["y"] = [1]
+    assert scheme == wr.Boundary({"x": [1, 2]})

@@ -1,0 +1,180 @@
+"""One suite for all engines: the same query gives the same frames by every plan, in any partitioning and order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import windrow as wr
+from windrow.spark import batch, scan
+
+from cases import AGGREGATES, QUERIES, Spread, frame_locally, rows_of, table
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def small() -> pa.Table:
+    return table(4_000, 12)
+
+
+@pytest.fixture(scope="module")
+def wanted(small):
+    known: dict[str, list] = {}
+
+    def rows(name: str) -> list:
+        if name not in known:
+            known[name] = rows_of(frame_locally(small, QUERIES[name], "t", ["g"], AGGREGATES), ["g"])
+        return known[name]
+
+    return rows
+
+
+@pytest.fixture(scope="module")
+def as_frame(spark, small, tmp_path_factory):
+    """The table as a DataFrame in many partitions and no order."""
+    path = str(tmp_path_factory.mktemp("frame") / "small.parquet")
+    pq.write_table(small, path)
+    return spark.read.parquet(path).repartition(7).cache()
+
+
+def write_in_order(data: pa.Table, folder, files: int, rows_a_group: int) -> str:
+    """Time-ordered Parquet in several files, as a log would be; ties stay in random order."""
+    folder.mkdir(parents=True)
+    ordered = data.sort_by("t")
+    share = -(-ordered.num_rows // files)
+    for i in range(files):
+        pq.write_table(ordered.slice(i * share, share), folder / f"part-{i:03}.parquet", row_group_size=rows_a_group)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def ordered_files(small, tmp_path_factory) -> str:
+    return write_in_order(small, tmp_path_factory.mktemp("ordered") / "log", files=3, rows_a_group=211)
+
+
+@pytest.fixture
+def many_chunks(monkeypatch):
+    monkeypatch.setattr(scan, "FEWEST_ROWS_A_CHUNK", 100)
+    monkeypatch.setattr(scan, "parallelism", lambda spark: 5)
+
+
+def found(source, name: str, plan: str, **options) -> list:
+    frames = wr.frames(source, QUERIES[name], on="t", by="g", agg=AGGREGATES, plan=plan, **options)
+    return rows_of(frames.toArrow(), ["g"])
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_shuffle_plan_finds_the_frames(as_frame, wanted, name):
+    assert found(as_frame, name, "shuffle") == wanted(name)
+
+
+@pytest.mark.parametrize("name", [n for n, scheme in QUERIES.items() if scheme.is_run])
+def test_the_native_plan_finds_the_frames(as_frame, wanted, name):
+    assert found(as_frame, name, "native") == wanted(name)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_scan_plan_finds_the_frames_across_chunks(spark, ordered_files, wanted, name, many_chunks):
+    source = wr.parquet(spark, ordered_files)
+    told = wr.explain(source, QUERIES[name], on="t", by="g", agg=AGGREGATES, plan="scan")
+    assert told.plan == "scan"
+    assert "5 chunk" in told.reasons[0]
+    assert found(source, name, "scan") == wanted(name)
+
+
+@pytest.mark.parametrize("name", ["threshold", "segments", "double boundary", "delta", "aggregate", "custom"])
+def test_ranges_find_the_frames_across_seams(as_frame, wanted, name, monkeypatch):
+    monkeypatch.setattr(batch, "why_ranges", lambda df, request: "the test says so")
+    assert found(as_frame, name, "shuffle") == wanted(name)
+
+
+@pytest.mark.parametrize("name", ["threshold", "delta", "segments", "gap"])
+def test_one_group_is_shared_over_ranges(as_frame, small, name):
+    expected = rows_of(frame_locally(small, QUERIES[name], "t", [], AGGREGATES), [])
+    frames = wr.frames(as_frame, QUERIES[name], on="t", agg=AGGREGATES, plan="shuffle")
+    assert rows_of(frames.toArrow(), []) == expected
+
+
+@pytest.mark.parametrize("name", ["threshold with minimums", "delta", "double boundary"])
+def test_row_groups_that_overlap_are_mixed_in_the_right_order(spark, small, wanted, name, many_chunks, tmp_path):
+    rng = np.random.default_rng(3)
+    late = small.column("t").to_numpy() + rng.integers(0, 9, small.num_rows)
+    jumbled = small.take(pa.array(np.argsort(late, kind="stable")))
+    folder = tmp_path / "late"
+    folder.mkdir()
+    for i in range(4):
+        pq.write_table(jumbled.slice(i * 1000, 1000), folder / f"part-{i}.parquet", row_group_size=250)
+    source = wr.parquet(spark, str(folder))
+    assert wr.explain(source, QUERIES[name], on="t", by="g", plan="scan").plan == "scan"
+    assert found(source, name, "scan") == wanted(name)
+
+
+def test_files_in_no_order_fall_back_and_say_so(spark, small, wanted, many_chunks, tmp_path):
+    pq.write_table(small, tmp_path / "jumbled.parquet", row_group_size=200)
+    source = wr.parquet(spark, str(tmp_path / "jumbled.parquet"))
+    told = wr.explain(source, QUERIES["delta"], on="t", by="g", plan="scan")
+    assert told.plan == "shuffle"
+    assert "not in the order of `on`" in str(told)
+    assert found(source, "delta", "auto") == wanted("delta")
+    assert found(source, "threshold", "auto") == wanted("threshold")
+
+
+def test_a_predicate_that_only_spark_can_evaluate_falls_back_and_says_so(spark, ordered_files):
+    source = wr.parquet(spark, ordered_files)
+    scheme = wr.Threshold("substring(text, 9) % 2 = 0")
+    told = wr.explain(source, scheme, on="t", by="g")
+    assert told.plan == "native"
+    assert "no scan" in str(told)
+    assert wr.frames(source, scheme, on="t", by="g").count() > 0
+
+
+def test_a_column_as_predicate(as_frame, wanted):
+    from pyspark.sql import functions as F
+
+    frames = wr.frames(as_frame, wr.Threshold(F.col("x") > 0.5), on="t", by="g", agg=AGGREGATES)
+    assert rows_of(frames.toArrow(), ["g"]) == wanted("threshold")
+
+
+def test_a_hundred_thousand_tiny_groups(spark, tmp_path, many_chunks):
+    data = table(200_000, 100_000, skew=1.0).select(["g", "t", "x", "v"])
+    expected = rows_of(frame_locally(data, QUERIES["threshold"], "t", ["g"], {"n": wr.count(), "s": wr.sum("v")}), ["g"])
+    source = wr.parquet(spark, write_in_order(data, tmp_path / "tiny", files=2, rows_a_group=20_000))
+    for plan, where in (("scan", source), ("native", source.df), ("shuffle", source.df)):
+        frames = wr.frames(where, QUERIES["threshold"], on="t", by="g", agg={"n": wr.count(), "s": wr.sum("v")}, plan=plan)
+        assert rows_of(frames.toArrow(), ["g"]) == expected, plan
+
+
+def test_one_giant_group_among_small_ones(spark, tmp_path, many_chunks):
+    data = table(20_000, 50, skew=12.0)
+    scheme, agg = wr.Delta({"x": 1.0}), {"least": wr.min("x"), "last": wr.last("v")}
+    expected = rows_of(frame_locally(data, scheme, "t", ["g"], agg), ["g"])
+    source = wr.parquet(spark, write_in_order(data, tmp_path / "giant", files=3, rows_a_group=1_500))
+    assert "one group has about" in str(wr.explain(source.df, scheme, on="t", by="g", agg=agg))
+    for plan, where in (("scan", source), ("shuffle", source.df)):
+        frames = wr.frames(where, scheme, on="t", by="g", agg=agg, plan=plan)
+        assert rows_of(frames.toArrow(), ["g"]) == expected, plan
+
+
+def test_user_defined_aggregates_go_through_every_kernel_plan(spark, as_frame, small, ordered_files, many_chunks):
+    agg = {"range": Spread("x")}
+    expected = rows_of(frame_locally(small, QUERIES["threshold"], "t", ["g"], agg), ["g"])
+    told = wr.explain(as_frame, QUERIES["threshold"], on="t", by="g", agg=agg)
+    assert told.plan == "shuffle"
+    assert "user-defined" in str(told)
+    for source in (as_frame, wr.parquet(spark, ordered_files)):
+        frames = wr.frames(source, QUERIES["threshold"], on="t", by="g", agg=agg)
+        assert rows_of(frames.toArrow(), ["g"]) == expected
+    by_spread = wr.Aggregate(Spread("x"), "<=", 1.0)
+    expected = rows_of(frame_locally(small, by_spread, "t", ["g"], {}), ["g"])
+    assert rows_of(wr.frames(as_frame, by_spread, on="t", by="g").toArrow(), ["g"]) == expected
+
+
+def test_columns_that_nobody_needs_are_not_shuffled(as_frame, capsys):
+    wr.frames(as_frame, QUERIES["delta"], on="t", by="g", plan="shuffle").explain()
+    plan = capsys.readouterr().out
+    exchange = next(line for line in plan.splitlines() if "Exchange hashpartitioning" in line)
+    below = plan[plan.index(exchange) :].splitlines()[1]
+    assert "Project" in below
+    assert "text" not in below
