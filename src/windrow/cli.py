@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import sys
@@ -62,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(exit_.code or 0)
     log = SparkLog()
     try:
-        with _warnings_on_one_line(), _termination_as_exit():
+        with _no_logging(), _warnings_on_one_line(), _termination_as_exit():
             args.run(args, log)
             sys.stdout.flush()
         return DONE
@@ -97,6 +98,17 @@ def _report(error: Exception, log: SparkLog, *, debug: bool) -> int:
 def _say(message: str, code: int) -> int:
     print(f"windrow: {' '.join(message.split())}", file=sys.stderr)
     return code
+
+
+@contextmanager
+def _no_logging() -> Iterator[None]:
+    """PySpark and py4j log, with whole stacks, what they raise as well; here it is said once, in one line."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 @contextmanager

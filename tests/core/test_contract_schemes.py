@@ -175,7 +175,7 @@ def test_no_tuples_give_no_frames(kind: type[wr.Scheme]) -> None:
 @given(data=st.data())
 def test_repr_gives_the_spec_back(kind: type[wr.Scheme], data: st.DataObject) -> None:
     scheme = data.draw(SPECIFICATIONS[kind])
-    names = {**vars(wr), **vars(streams), "span": Span}
+    names = {**vars(wr), **vars(streams)}
     assert eval(repr(scheme), names) == scheme
 
 

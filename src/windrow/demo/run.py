@@ -69,7 +69,7 @@ class Found:
     seconds: float
 
 
-def run_demo(out: Path, *, detectors: int = 200, seed: int = 8, log: SparkLog | None = None) -> None:
+def run_demo(out: Path, *, detectors: int = 200, seed: int = 8, log: SparkLog) -> None:
     """Make the data, find congestion and dye, print both, draw both; everything goes to one folder."""
     say = Console(highlight=False, soft_wrap=True).print
     began = time.perf_counter()
@@ -83,7 +83,7 @@ def run_demo(out: Path, *, detectors: int = 200, seed: int = 8, log: SparkLog | 
     say(f"made {out / 'tow.parquet'}: {tow.table.num_rows:,} scans of a probe towed through dye")
     _write(tow.table, out / "tow.parquet")
     with working("starting Spark"):
-        spark = quiet_session(log or SparkLog())
+        spark = quiet_session(log)
     say(f"started Spark {spark.version} on {parallelism(spark)} cores")
 
     jams = _ask(

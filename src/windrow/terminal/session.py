@@ -7,10 +7,11 @@ be known about log4j, and nothing slips through.
 
 from __future__ import annotations
 
-import logging
 import os
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,14 +45,15 @@ class SparkLog:
 
 def quiet_session(log: SparkLog) -> SparkSession:
     """The active session, or a new local one whose log goes to a file."""
-    # PySpark repeats each error of the analyser as a line of JSON with the whole Java stack.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
-    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
     with _stderr_to(log.path):
-        return session()
+        made = session()
+    if threading.current_thread() is threading.main_thread():
+        # PySpark's own handler calls Spark over the very connection that it interrupts, and fails loudly.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return made
 
 
 @contextmanager

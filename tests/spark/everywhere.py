@@ -1,0 +1,67 @@
+"""Runs every plan on a session that is not the tests' own, and exits with 0 if all find the frames.
+
+    python everywhere.py FOLDER connect
+    python everywhere.py FOLDER spark://127.0.0.1:PORT
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+import windrow as wr
+from cases import AGGREGATES, QUERIES, frame_locally, rows_of, table
+from windrow.spark import batch, scan
+
+
+def session(where: str) -> SparkSession:
+    if where == "connect":
+        return SparkSession.builder.remote("local[2]").getOrCreate()
+    settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false"}
+    builder = SparkSession.builder.master(where).appName("everywhere")
+    for key, value in {**settings, "spark.sql.shuffle.partitions": "4", "spark.executor.memory": "1g"}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def main(folder: Path, where: str) -> None:
+    spark = session(where)
+    data = table(6_000, 20)
+    ordered = data.sort_by("t")
+    (folder / "log").mkdir()
+    for i in range(3):
+        pq.write_table(ordered.slice(i * 2000, 2000), folder / "log" / f"part-{i}.parquet", row_group_size=500)
+    scan.FEWEST_ROWS_A_CHUNK = 100
+    scan.parallelism = lambda spark: 4
+    source = wr.parquet(spark, str(folder / "log"))
+    hot = batch.why_ranges
+    for name in ("threshold with minimums", "delta", "segments", "custom"):
+        wanted = rows_of(frame_locally(data, QUERIES[name], "t", ["g"], AGGREGATES), ["g"])
+        for plan in ("scan", "native", "shuffle", "ranges"):
+            if plan == "native" and not QUERIES[name].is_run:
+                continue
+            batch.why_ranges = (lambda df, request: "asked for") if plan == "ranges" else hot
+            frames = wr.frames(
+                source if plan == "scan" else source.df, QUERIES[name], on="t", by="g", agg=AGGREGATES,
+                plan="shuffle" if plan == "ranges" else plan,
+            )  # fmt: skip
+            assert rows_of(frames.toArrow(), ["g"]) == wanted, (name, plan)
+            print(f"{name}: {plan} ok", flush=True)
+    check_fill(spark, source)
+    spark.stop()
+
+
+def check_fill(spark: SparkSession, source: wr.ParquetSource) -> None:
+    """Frames filled from the table they were found in have as many tuples as they count."""
+    frames = wr.frames(source, QUERIES["gap"], on="t", by="g")
+    filled = wr.fill(frames, source.df, on="t", by="g", agg={"n": wr.count()}).toArrow()
+    assert filled.num_rows > 0
+    assert filled["n"].to_pylist() == filled["count"].to_pylist()
+    print("fill ok", flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
