@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,12 +67,21 @@ class Row(NamedTuple):
 # Streams.
 
 NUMBERS = st.integers(-3, 6).map(float)
-MISSING = st.sampled_from([None, math.nan])
-STEPS = st.sampled_from([0, 1, 1, 2, 3, 5])
-
-
 TRUTHS = st.booleans()
 VALUES = st.none() | st.integers(-9, 9)
+STEPS = st.sampled_from([0, 1, 1, 1, 2, 2, 3, 5])
+
+
+@cache
+def _columns(n: int, *, missing: bool) -> dict[str, st.SearchStrategy[list[Any]]]:
+    """Columns of `n` values by name; `hit` often stays true or false for some tuples, or for all."""
+    truths = st.one_of(TRUTHS, st.none()) if missing else TRUTHS
+    numbers = st.one_of(NUMBERS, NUMBERS, st.sampled_from([None, math.nan])) if missing else NUMBERS
+    runs = st.lists(st.tuples(truths, st.integers(1, 5)), min_size=n, max_size=n)
+    stretched = runs.map(lambda drawn: [truth for truth, length in drawn for _ in range(length)][:n])
+    columns = {"stop": truths, "x": numbers, "y": numbers, "v": VALUES, "step": STEPS}
+    lists = {name: st.lists(values, min_size=n, max_size=n) for name, values in columns.items()}
+    return {**lists, "hit": st.one_of(lists["stop"], stretched, st.sampled_from([[True] * n, [False] * n]))}
 
 
 @st.composite
@@ -79,16 +89,10 @@ def samples(
     draw: st.DrawFn, scheme: wr.Scheme, *, max_size: int = 12, missing: bool | None = None, more: Sequence[str] = ()
 ) -> Sample:
     """A stream of what a scheme reads: empty, one tuple, ties, gaps, everything in, nothing in, with missing values."""
-    n = draw(st.integers(0, max_size))
-    lacks = draw(st.booleans()) if missing is None else missing
-    truths = st.one_of(TRUTHS, st.none()) if lacks else TRUTHS
-    numbers = st.one_of(NUMBERS, NUMBERS, MISSING) if lacks else NUMBERS
-    hits = draw(st.sampled_from([truths, truths, truths, st.just(True), st.just(False)]))
-    columns = {"hit": hits, "stop": truths, "x": numbers, "y": numbers, "v": VALUES}
-    wanted = dict.fromkeys([*scheme.predicates, *scheme.attributes, *more])
-    drawn = {name: draw(st.lists(columns[name], min_size=n, max_size=n)) for name in wanted}
-    steps = draw(st.lists(STEPS, min_size=n, max_size=n))
-    return Sample(np.cumsum(steps, dtype=int).tolist(), {**drawn, "position": list(range(n))})
+    n = draw(st.integers(0, max_size) | st.integers(max_size // 2, max_size))
+    columns = _columns(n, missing=draw(TRUTHS) if missing is None else missing)
+    drawn = {name: draw(columns[name]) for name in dict.fromkeys([*scheme.predicates, *scheme.attributes, *more])}
+    return Sample(list(accumulate(draw(columns["step"]))), {**drawn, "position": list(range(n))})
 
 
 def traffic(on: Sequence[float], **columns: Sequence[Any]) -> Sample:
@@ -157,7 +161,7 @@ CUSTOM_RULES = (
     {"open": opens_always, "close": closes_every_third, "state": {"seen": 0}},
 )
 GRIDS = ({"x": 1.0}, {"x": 2.0}, {"x": 1.5}, {"x": [0, 2, 3]}, {"x": [1]})
-GAPS = st.sampled_from([None, None, 0, 1, 2, 2.5, 4])
+GAPS = st.sampled_from([None, None, None, None, 0, 1, 2, 2.5, 4])
 POLICIES = st.sampled_from(["skip", "skip", "break", "break", "error"])
 OPERATORS = ("<", "<=", ">", ">=")
 LIMITS = ({"x": 0}, {"x": 1}, {"x": 2}, {"x": 3}, {"x": 2, "y": 3})
@@ -185,8 +189,8 @@ SPECIFICATIONS: dict[type[wr.Scheme], st.SearchStrategy[wr.Scheme]] = {
     wr.Threshold: st.builds(
         wr.Threshold,
         st.just("hit"),
-        min_count=st.integers(1, 4),
-        min_duration=st.sampled_from([None, None, 0, 1, 2.5, 4]),
+        min_count=st.integers(1, 3),
+        min_duration=st.sampled_from([None, None, None, 0, 1, 2.5]),
         close=st.sampled_from([None, "stop"]),
         segments=st.booleans(),
         max_gap=GAPS,

@@ -2,6 +2,10 @@
 
 import csv
 import json
+import signal
+import subprocess
+import sys
+import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -253,6 +257,30 @@ def test_an_existing_output_is_kept_unless_it_may_be_replaced(parquet, out, caps
     assert (out / "jams.csv").read_text().startswith("detector,frame,")
     assert main(["frames", parquet, *THRESHOLD, "--out", str(out / "jams.csv"), "--overwrite", "--format", "json"]) == 0
     assert [path.name for path in out.iterdir()] == ["jams.csv"]
+
+
+@pytest.mark.slow
+def test_an_interrupted_process_says_so_and_leaves_nothing_behind(parquet, out) -> None:
+    """A process of its own, since the terminal's view of Spark, and a signal, can only be had there."""
+    line = [
+        sys.executable,
+        "-m",
+        "windrow.cli",
+        "frames",
+        parquet,
+        *THRESHOLD,
+        "--plan",
+        "shuffle",
+        "--out",
+        str(out / "x.csv"),
+    ]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not list(out.iterdir()):
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate()
+    assert (process.returncode, said) == (130, ("", "windrow: interrupted\n"))
+    assert not list(out.iterdir())
 
 
 def test_rows_without_a_place_are_an_error_or_dropped_with_a_word(loops, tmp_path, capsys) -> None:

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from windrow.frames.clock import Clock
-from windrow.spark.parquet import RowGroup, file_system
+from windrow.spark.parquet import RowGroup, open_file, read_row_group
 
 MOST_ROWS_A_GROUP = 16_000_000
 """A larger row group would not fit into a task's memory at ease."""
@@ -136,24 +135,18 @@ class ChunkReader:
                     table = split(table, self._on(table) <= chunk.upto)[0]
                 yield table, until_part
 
-    def _open(self, group: RowGroup) -> pq.ParquetFile:
-        system, _ = file_system(self.path)
-        return pq.ParquetFile(group.path, filesystem=system, pre_buffer=False)
-
     def _whole(self, group: RowGroup) -> pa.Table:
-        with self._open(group) as file:
-            return file.read_row_group(group.index, columns=list(self.columns), use_threads=False)
+        return read_row_group(group, self.path, self.columns)
 
     def _pieces(self, group: RowGroup, chunk: Chunk, until: Any) -> Iterator[tuple[pa.Table, Any]]:
         """A sorted row group piece by piece, no further than the chunk; any other as a whole."""
-        with self._open(group) as file:
-            on = self._on(file.read_row_group(group.index, columns=[self.on], use_threads=False))
+        on = self._on(read_row_group(group, self.path, [self.on]))
         if on.size and (on[1:] < on[:-1]).any():
             yield self._whole(group), until
             return
         end = on.size if chunk.upto is None else int(np.searchsorted(on, chunk.upto, "right"))
         at = 0
-        with self._open(group) as file:
+        with open_file(group.path, self.path) as file:
             read = file.iter_batches(ROWS_A_REPLAY, row_groups=[group.index], columns=list(self.columns), use_threads=False)
             while at < end:
                 batch = next(read)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -49,23 +51,24 @@ def parquet(spark: SparkSession, path: str) -> ParquetSource:
     try:
         df = spark.read.parquet(path)
         _ = df.schema
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         raise SourceError(f"{path}: {_why_unreadable(error)}") from None
     return ParquetSource(spark, path, df)
 
 
-def _why_unreadable(error: PySparkException) -> str:
-    kind = error.getCondition() or ""
+def _why_unreadable(error: Exception) -> str:
+    kind = (error.getCondition() or "") if isinstance(error, PySparkException) else ""
     if kind == "PATH_NOT_FOUND":
         return "there is no such file or folder"
     if kind == "UNABLE_TO_INFER_SCHEMA":
         return "there is no Parquet file in it"
-    return f"not readable as Parquet, it may be half-written: {str(error).strip().splitlines()[0]}"
+    said = re.search(r"[^\n]*(?:not a Parquet file|Could not read footer)[^\n]*", str(error))
+    return f"not readable as Parquet, it may be half-written ({said[0].strip() if said else kind})"
 
 
 @dataclass(frozen=True)
 class RowGroup:
-    """A row group, with what its footer says of the progressing attribute."""
+    """A row group, with the least and the greatest `on` in it; None where its footer does not tell."""
 
     path: str
     index: int
@@ -114,7 +117,7 @@ def read_footers(path: str, on: str, names: Sequence[str]) -> Footers:
     if any("=" in part for part in files[0][len(path) :].split("/")[:-1]):
         raise NoStatistics("the folder is partitioned by columns that the files do not hold")
     with ThreadPoolExecutor(16) as pool:
-        metadata = list(pool.map(lambda file: pq.read_metadata(file, filesystem=system), files))
+        metadata = list(pool.map(lambda file: _footer(file, system), files))
     schema = metadata[0].schema.to_arrow_schema()
     nulls = dict.fromkeys(names, 0)
     row_groups: list[RowGroup] = []
@@ -127,18 +130,39 @@ def read_footers(path: str, on: str, names: Sequence[str]) -> Footers:
     return Footers(row_groups, schema, nulls)
 
 
+def _footer(file: str, system: pafs.FileSystem) -> pq.FileMetaData:
+    try:
+        return pq.read_metadata(file, filesystem=system)
+    except pa.ArrowInvalid as error:
+        said = str(error).splitlines()[0]
+        raise SourceError(f"{file}: not readable as Parquet, it may be half-written: {said}") from None
+
+
 def _row_groups(file: str, footer: pq.FileMetaData, on: str, nulls: dict[str, int]) -> Iterator[RowGroup]:
     paths = {footer.schema.column(i).path: i for i in range(len(footer.schema))}
     for index in range(footer.num_row_groups):
         group = footer.row_group(index)
         if not group.num_rows:
             continue
+        extent = group.column(paths[on]).statistics
+        told = extent is not None and extent.has_min_max and extent.has_null_count
         for name in nulls:
             statistics = group.column(paths[name]).statistics
+            if name == on and not told:
+                continue
             if statistics is None or not statistics.has_null_count:
                 raise NoStatistics(f"the files do not count the nulls of column {name!r}")
             nulls[name] += statistics.null_count
-        extent = group.column(paths[on]).statistics
-        if extent is None or not extent.has_min_max:
-            raise NoStatistics(f"the files have no smallest and largest {on!r} of their row groups")
-        yield RowGroup(file, index, group.num_rows, extent.min, extent.max)
+        yield RowGroup(file, index, group.num_rows, *((extent.min, extent.max) if told else (None, None)))
+
+
+def open_file(file: str, path: str) -> pq.ParquetFile:
+    """A file below a path, ready to be read by one thread; old 96-bit timestamps are read as Spark reads them."""
+    system, _ = file_system(path)
+    return pq.ParquetFile(file, filesystem=system, pre_buffer=False, coerce_int96_timestamp_unit="us")
+
+
+def read_row_group(group: RowGroup, path: str, columns: Sequence[str]) -> pa.Table:
+    """Some columns of a row group."""
+    with open_file(group.path, path) as file:
+        return file.read_row_group(group.index, columns=list(columns), use_threads=False)

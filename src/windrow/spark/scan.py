@@ -16,14 +16,14 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from windrow.errors import UnsupportedError
+from windrow.errors import SourceError, UnsupportedError
 from windrow.frames.framer import Framer, Frames, Tuples
 from windrow.frames.groups import order_of
 from windrow.frames.heads import HeadFramer
 from windrow.frames.predicate import parse_predicate
 from windrow.frames.request import Layout, Reader, Request, frames_table
 from windrow.spark.chunks import Chunk, ChunkReader, cut_chunks, why_not_chunks
-from windrow.spark.parquet import Footers, NoStatistics, ParquetSource, RowGroup, read_footers
+from windrow.spark.parquet import Footers, NoStatistics, ParquetSource, RowGroup, read_footers, read_row_group
 from windrow.spark.pieces import PIECES, MapInArrow, ReplayChunk, Sender, reconciled
 from windrow.spark.session import parallelism
 
@@ -42,12 +42,11 @@ class ScanPlan:
 
     def layout(self) -> Layout:
         """How the files' columns are read; predicates are compiled for the files' schema."""
-        request = self.request
+        request, spelled = self.request, {name.lower(): name for name in self.reader.columns}
         evaluate = {name: parse_predicate(text).compile(self.schema) for name, text in request.scheme.predicates.items()}
-        return Layout(
-            request.on, request.by, evaluate, {name: name for name in request.scheme.attributes},
-            tuple(request.values), request.order_by,
-        )  # fmt: skip
+        attributes = {name: spelled[name.lower()] for name in request.scheme.attributes}
+        values = tuple(None if name is None else spelled[name.lower()] for name in request.values)
+        return Layout(request.on, request.by, evaluate, attributes, values, request.order_by)
 
 
 def plan_scan(source: ParquetSource, request: Request, chunks: int | None = None) -> ScanPlan | str:
@@ -60,11 +59,17 @@ def plan_scan(source: ParquetSource, request: Request, chunks: int | None = None
             if not isinstance(text, str):
                 return "the predicate is a Column, which only Spark can evaluate"
             needed += parse_predicate(text).compile(footers.schema).columns
+    except SourceError:
+        raise
     except (NoStatistics, UnsupportedError, OSError) as reason:
         return str(reason)
+    if not footers.row_groups:
+        return "there are no rows"
     if any(footers.nulls.values()):
-        return "rows with a null in `on` or `by` are to be dropped"
-    row_groups = _in_clock_units(footers, request)
+        return "there are rows with a null in `on` or `by`"
+    row_groups = _measured(source, request, _in_clock_units(footers, request))
+    if row_groups is None:
+        return "there are rows with a null in `on`"
     rows = sum(group.rows for group in row_groups)
     wanted = chunks or max(1, min(parallelism(source.spark), rows // FEWEST_ROWS_A_CHUNK))
     cut = cut_chunks(row_groups, wanted)
@@ -77,10 +82,46 @@ def plan_scan(source: ParquetSource, request: Request, chunks: int | None = None
 
 
 def _in_clock_units(footers: Footers, request: Request) -> list[RowGroup]:
+    """The row groups with their extents as the clock's numbers, where the footers tell them."""
     kind = footers.schema.field(request.on).type
-    low = request.clock.read(pa.array([group.low for group in footers.row_groups], kind)).numbers.tolist()
-    high = request.clock.read(pa.array([group.high for group in footers.row_groups], kind)).numbers.tolist()
-    return [replace(g, low=a, high=b) for g, a, b in zip(footers.row_groups, low, high, strict=True)]
+    known = [group for group in footers.row_groups if group.low is not None]
+    low = request.clock.read(pa.array([group.low for group in known], kind)).numbers.tolist()
+    high = request.clock.read(pa.array([group.high for group in known], kind)).numbers.tolist()
+    told = [replace(g, low=a, high=b) for g, a, b in zip(known, low, high, strict=True)]
+    return told + [group for group in footers.row_groups if group.low is None]
+
+
+def _measured(source: ParquetSource, request: Request, row_groups: list[RowGroup]) -> list[RowGroup] | None:
+    """The row groups with the extents that their footers lack, read by a job; None if `on` is null somewhere.
+
+    Spark writes timestamps without statistics unless told otherwise, so this is no rare case.
+    """
+    unknown = [i for i, group in enumerate(row_groups) if group.low is None]
+    if not unknown:
+        return row_groups
+    tasks = source.spark.range(0, len(unknown), 1, min(len(unknown), 4 * parallelism(source.spark)))
+    groups = [row_groups[i] for i in unknown]
+    number = "long" if request.clock.dtype == np.int64 else "double"
+    schema = f"i long, low {number}, high {number}, nulls long"
+    found = tasks.mapInArrow(_measure(groups, source.path, request), schema).collect()
+    if any(row["nulls"] for row in found):
+        return None
+    for row in found:
+        row_groups[unknown[row["i"]]] = replace(groups[row["i"]], low=row["low"], high=row["high"])
+    return row_groups
+
+
+def _measure(groups: list[RowGroup], path: str, request: Request) -> MapInArrow:
+    """The function that reads `on` of row groups and tells its extent."""
+    clock, on = request.clock, request.on
+
+    def measure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for i in _task_numbers(batches):
+            numbers, valid = clock.read(read_row_group(groups[i], path, [on]).column(on))
+            low, high, nulls = numbers.min().item(), numbers.max().item(), int(np.count_nonzero(~valid))
+            yield pa.RecordBatch.from_pylist([{"i": i, "low": low, "high": high, "nulls": nulls}])
+
+    return measure
 
 
 def scan_frames(source: ParquetSource, plan: ScanPlan, schema: StructType) -> DataFrame:

@@ -1,0 +1,83 @@
+"""One measurement in a process of its own: so many cores, nothing warm from another run, memory watched from outside.
+
+    python benchmarks/alone.py PATH PLAN CORES
+"""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+PLANS = ("scan", "native", "shuffle")
+RUNS = 3
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best seconds of a few runs, and the peaks of the Python workers together and of the JVM."""
+
+    seconds: float
+    workers_mb: float
+    jvm_mb: float
+
+
+def measure(path: Path, plan: str, cores: int) -> Found:
+    """Measure in a new process."""
+    command = [sys.executable, __file__, str(path), plan, str(cores)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stderr[-3000:])
+    return Found(**json.loads(done.stdout.splitlines()[-1]))
+
+
+class Watch(threading.Thread):
+    """Looks at the memory of this process's descendants ten times a second."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.workers = self.jvm = 0.0
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        while not self.over.wait(0.1):
+            sizes = list(self._sizes())
+            self.workers = max(self.workers, sum(size for name, size in sizes if "java" not in name) / 2**20)
+            self.jvm = max(self.jvm, sum(size for name, size in sizes if "java" in name) / 2**20)
+
+    def _sizes(self) -> Iterator[tuple[str, int]]:
+        for child in psutil.Process().children(recursive=True):
+            try:
+                yield child.name(), child.memory_full_info().uss
+            except psutil.Error:
+                continue
+
+
+def main(path: str, plan: str, cores: int) -> None:
+    import peers
+    import run
+
+    import windrow as wr
+
+    spark = wr.session(cores=cores)
+    spark.sparkContext.setLogLevel("ERROR")
+    watch = Watch()
+    watch.start()
+    seconds = []
+    for _ in range(RUNS):
+        begin = time.perf_counter()
+        peers.materialise(run.ours(spark, Path(path), run.THRESHOLD, plan))
+        seconds.append(time.perf_counter() - begin)
+    watch.over.set()
+    watch.join()
+    print(json.dumps({"seconds": min(seconds), "workers_mb": watch.workers, "jvm_mb": watch.jvm}))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

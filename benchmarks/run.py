@@ -1,0 +1,155 @@
+"""Prints what Windrow costs beside its peers and the physical limit, everything measured side by side in one run.
+
+    python benchmarks/run.py                     all sections
+    python benchmarks/run.py threshold delta     some of them
+    python benchmarks/run.py --rows 2000000      on smaller tables
+
+Absolute seconds mean little on a shared machine; the ratios are taken between competitors that ran in turn.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import alone
+import data
+import peers
+import timing
+from pyspark.sql import DataFrame, SparkSession
+
+import windrow as wr
+
+FRAME = ("g", "start", "end", "count")
+THRESHOLD = wr.Threshold(f"x > {peers.LIMIT}", min_count=peers.MIN_COUNT)
+DELTA = wr.Delta({"x": peers.DELTA}, reference="first")
+Competitors = dict[str, Callable[[], object]]
+
+
+def ours(spark: SparkSession, path: Path, scheme: wr.Scheme, plan: str) -> DataFrame:
+    """Windrow's frames by one plan, with the columns that the peers compute."""
+    source = wr.parquet(spark, str(path))
+    return wr.frames(source if plan == "scan" else source.df, scheme, on="ts", by="g", plan=plan).select(*FRAME)
+
+
+def threshold(spark: SparkSession, rows: int, rounds: int) -> None:
+    """Threshold frames by every plan, every peer, and the limit."""
+    path = data.table(replace(data.STANDARD, rows=rows))
+    made: dict[str, Callable[[], object]] = {f"Windrow {p}": partial(ours, spark, path, THRESHOLD, p) for p in alone.PLANS}
+    made |= {name: partial(peer, spark, path) for name, peer in peers.SPARK_THRESHOLD.items()}
+    made |= {name: partial(peer, path) for name, peer in peers.LOCAL_THRESHOLD.items()}
+    check_equal(made)
+    made["shuffle, sort, hand to Python, drop"] = partial(peers.shuffle_sort_drop, spark, path)
+    timings = race(made, rounds)
+    against = {
+        "/best SQL": "Spark SQL, running misses",
+        "/Polars chk": "Polars, order checked",
+        "/limit x2": "limit, two threads",
+        "/drop": "shuffle, sort, hand to Python, drop",
+    }
+    print(timing.table(f"Threshold frames, x > 0.5, at least 20 rows: {rows:,} rows, 1,000 groups", timings, against))
+    ratio = lambda a, b: timings[a].median / timings[b].median  # noqa: E731
+    say("scan: times faster than Spark's best own way", 1 / ratio("Windrow scan", "Spark SQL, running misses"), "at least 6")
+    say("scan over Polars, order checked in the same pass", ratio("Windrow scan", "Polars, order checked"), "at most 1")
+    say("scan over Polars, order checked first", ratio("Windrow scan", "Polars, order checked first"), "at most 1")
+    say("scan over the two-thread limit", ratio("Windrow scan", "limit, two threads"), "at most 2.5")
+    say("native over the best SQL", ratio("Windrow native", "Spark SQL, running misses"), "at most 1.1")
+    say("shuffle over shuffle, sort, hand over, drop", ratio("Windrow shuffle", "shuffle, sort, hand to Python, drop"), "at most 1.25")
+
+
+def delta(spark: SparkSession, rows: int, rounds: int) -> None:
+    """Delta frames against `applyInPandas` with a plain loop and with a compiled one."""
+    path = data.table(replace(data.STANDARD, rows=rows))
+    made: Competitors = {f"Windrow {p}": partial(ours, spark, path, DELTA, p) for p in ("scan", "shuffle")}
+    made |= {name: partial(peer, spark, path) for name, peer in peers.SPARK_DELTA.items()}
+    check_equal(made)
+    timings = race(made, max(1, rounds // 2))
+    against = {"/compiled": "applyInPandas, compiled", "/loop": "applyInPandas, Python loop"}
+    print(timing.table(f"Delta frames, |x - first| > 1: {rows:,} rows, 1,000 groups", timings, against))
+
+
+def tiny(spark: SparkSession, rows: int, rounds: int) -> None:
+    """Many tiny groups against fewer large ones."""
+    shapes = {"1,000 groups": replace(data.STANDARD, rows=rows), "100,000 groups": replace(data.TINY_GROUPS, rows=rows)}
+    plans = ("scan", "native", "shuffle")
+    made = {
+        f"{plan}, {name}": partial(ours, spark, data.table(shape), THRESHOLD, plan)
+        for plan in plans
+        for name, shape in shapes.items()
+    }
+    timings = race(made, max(1, rounds // 2))
+    print(timing.table(f"Many tiny groups: {rows:,} rows", timings, {}))
+    for plan in plans:
+        ratio = timings[f"{plan}, 100,000 groups"].median / timings[f"{plan}, 1,000 groups"].median
+        say(f"{plan}: 100,000 groups over 1,000", ratio, "at most 2")
+
+
+def cores(spark: SparkSession, rows: int, rounds: int) -> None:
+    """One group of all rows, on one core and on two; each run has a process of its own."""
+    path = data.table(replace(data.ONE_GROUP, rows=rows))
+    for plan in ("scan", "shuffle"):
+        seconds: dict[int, list[float]] = {1: [], 2: []}
+        for _ in range(max(1, rounds // 2)):
+            for n in seconds:
+                seconds[n].append(alone.measure(path, plan, cores=n).seconds)
+        one, two = (min(seconds[n]) for n in (1, 2))
+        print(f"One group of {rows:,} rows, {plan}: one core {one:.2f} s, two cores {two:.2f} s")
+        say(f"{plan}: times faster with two cores", one / two, "at least 1.6")
+
+
+def memory(spark: SparkSession, rows: int, rounds: int) -> None:
+    """The peak memory of the Python workers as the table grows by four."""
+    for plan in ("scan", "shuffle"):
+        peaks = []
+        for shape in (replace(data.STANDARD, rows=rows), replace(data.LARGE, rows=4 * rows)):
+            found = alone.measure(data.table(shape), plan, cores=2)
+            peaks.append(found.workers_mb)
+            print(f"{shape.rows:,} rows, {plan}: workers {found.workers_mb:.0f} MB, JVM {found.jvm_mb:.0f} MB at their peaks")
+        say(f"{plan}: workers' peak at four times the rows", peaks[1] / peaks[0], "at most 1.2")
+
+
+SECTIONS = {"threshold": threshold, "delta": delta, "tiny": tiny, "cores": cores, "memory": memory}
+
+
+def race(made: Competitors, rounds: int) -> dict[str, timing.Timing]:
+    """Time the competitors, each made and run to the end."""
+    runs = {name: partial(_run, make) for name, make in made.items()}
+    return timing.race(runs, rounds, report=lambda line: print(f"  {line}", file=sys.stderr, flush=True))
+
+
+def _run(make: Callable[[], object]) -> None:
+    peers.materialise(make())
+
+
+def check_equal(made: Competitors) -> None:
+    """All competitors must find the same frames, or no time of theirs means anything."""
+    found = {name: peers.totals(make()) for name, make in made.items()}
+    if len(set(found.values())) != 1:
+        sys.exit("the competitors differ:\n" + "\n".join(f"  {name}: {total}" for name, total in found.items()))
+    print(f"\nall {len(found)} find the same {next(iter(found.values()))[0]:,} frames")
+
+
+def say(what: str, ratio: float, wanted: str) -> None:
+    """One ratio beside what is wanted of it."""
+    print(f"  {what:<52} {ratio:8.2f}   wanted: {wanted}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sections", nargs="*", choices=[[], *SECTIONS], help="which to run (default: all)")
+    parser.add_argument("--rows", type=int, default=20_000_000)
+    parser.add_argument("--rounds", type=int, default=4)
+    options = parser.parse_args()
+    peers.let_workers_import()
+    spark = wr.session()
+    spark.sparkContext.setLogLevel("ERROR")
+    for name in options.sections or SECTIONS:
+        SECTIONS[name](spark, options.rows, options.rounds)
+        print(flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

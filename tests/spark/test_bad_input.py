@@ -1,0 +1,220 @@
+"""Every mistake a user can make in a call gets one clear error, before any Spark job runs where it can be known."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import windrow as wr
+from windrow.errors import (
+    ColumnError, DataError, SessionError, SourceError, SpecError, TypeMismatchError, UnsupportedError,
+)  # fmt: skip
+
+pytestmark = pytest.mark.spark
+session_module = sys.modules["windrow.spark.session"]
+
+HIT = wr.Threshold("speed < 40")
+
+
+@pytest.fixture(scope="module")
+def loops(spark):
+    rows = [(1, "a", 55.0, 3), (2, "a", 31.0, 4), (3, "b", 28.0, None)]
+    return spark.createDataFrame(rows, "minute int, road string, speed double, volume int")
+
+
+def refusal(kind, call) -> str:
+    with pytest.raises(kind) as caught:
+        call()
+    said = str(caught.value)
+    assert "Py4J" not in said
+    assert "JVM stacktrace" not in said
+    assert "\n" not in said
+    return said
+
+
+MISTAKES = {
+    "unknown on": (ColumnError, dict(on="minutes"), ["'minutes'", "'minute'", "'speed'"]),
+    "unknown by": (ColumnError, dict(by="street"), ["by", "'street'", "'road'"]),
+    "unknown by among several": (ColumnError, dict(by=["road", "lane"]), ["'lane'"]),
+    "by twice": (ColumnError, dict(by=["road", "road"]), ["by", "'road'"]),
+    "unknown order_by": (ColumnError, dict(order_by="id"), ["order_by", "'id'"]),
+    "unknown aggregated column": (ColumnError, dict(agg={"n": wr.sum("cars")}), ["'cars'", "'volume'"]),
+    "on is text": (TypeMismatchError, dict(on="road"), ["'road'", "string"]),
+    "aggregate of text": (TypeMismatchError, dict(agg={"n": wr.sum("road")}), ["'road'", "string", "number"]),
+    "agg is no dict": (SpecError, dict(agg=[wr.sum("volume")]), ["agg", "dict"]),
+    "agg has no aggregate": (SpecError, dict(agg={"n": "volume"}), ["'n'", "'volume'"]),
+    "agg named like a result": (ColumnError, dict(agg={"start": wr.count()}), ["'start'"]),
+    "agg named like a result in other letters": (ColumnError, dict(agg={"Frame": wr.count()}), ["'Frame'"]),
+    "agg named like by": (ColumnError, dict(by="road", agg={"road": wr.count()}), ["'road'"]),
+    "unknown plan": (SpecError, dict(plan="fast"), ["'fast'", "native"]),
+    "unknown policy": (SpecError, dict(nulls_on="ignore"), ["'ignore'", "drop"]),
+    "on is no name": (SpecError, dict(on=3), ["3"]),
+    "scan of a DataFrame": (UnsupportedError, dict(plan="scan"), ["wr.parquet"]),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_in_the_call(loops, name):
+    kind, options, words = MISTAKES[name]
+    said = refusal(kind, lambda: wr.frames(loops, HIT, **{"on": "minute", **options}))
+    for word in words:
+        assert word in said
+
+
+SCHEMES = {
+    "no scheme": (SpecError, "speed < 40", ["'speed < 40'"]),
+    "predicate with an unknown column": (ColumnError, wr.Threshold("pace < 40"), ["pace", "'speed'"]),
+    "predicate that is no condition": (TypeMismatchError, wr.Threshold("speed + 1"), ["speed + 1", "double"]),
+    "close with an unknown column": (ColumnError, wr.Threshold("speed < 40", close="pace > 1"), ["pace"]),
+    "predicate with an unknown function": (SpecError, wr.Threshold("slow(speed)"), ["slow"]),
+    "unknown attribute": (ColumnError, wr.Delta({"dye": 1}), ["'dye'", "'speed'"]),
+    "attribute of text": (TypeMismatchError, wr.Boundary({"road": 1}), ["'road'", "string"]),
+    "aggregate of text": (TypeMismatchError, wr.Aggregate(wr.sum("road"), ">", 1), ["'road'"]),
+    "interval on a numeric clock": (SpecError, wr.Threshold("speed < 40", min_duration="3 minutes"), ["min_duration"]),
+    "session with an interval on a numeric clock": (SpecError, wr.Gap("3 minutes"), ["gap", "'3 minutes'"]),
+}
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_scheme_that_does_not_fit_the_table(loops, name):
+    kind, scheme, words = SCHEMES[name]
+    said = refusal(kind, lambda: wr.frames(loops, scheme, on="minute"))
+    for word in words:
+        assert word in said
+
+
+def test_a_number_as_duration_on_a_timestamp(spark):
+    df = spark.sql("select timestamp '2024-01-01 00:00:00' as ts, 1.0d as speed")
+    said = refusal(SpecError, lambda: wr.frames(df, wr.Threshold("speed < 40", min_duration=3), on="ts"))
+    assert "min_duration" in said
+    assert "3" in said
+
+
+def test_the_native_plan_says_what_it_cannot_do(loops):
+    assert "Delta" in refusal(UnsupportedError, lambda: wr.frames(loops, wr.Delta({"speed": 1}), on="minute", plan="native"))
+
+
+@pytest.mark.parametrize(("column", "rows"), [("on", [(None, "a"), (1, "a"), (None, "b")]), ("by", [(1, None), (2, None), (3, "a")])])
+def test_nulls_in_on_and_by_are_counted(spark, column, rows):
+    df = spark.createDataFrame(rows, "t int, g string").selectExpr("*", "1.0d as speed")
+    said = refusal(DataError, lambda: wr.frames(df, HIT, on="t", by="g"))
+    assert f"{column}: column" in said
+    assert "in 2 rows" in said
+    with pytest.warns(UserWarning, match="is null or NaN in 2"):
+        kept = wr.frames(df, HIT, on="t", by="g", nulls_on="drop")
+    assert kept.selectExpr("sum(count)").first()[0] == 1
+
+
+def test_nan_in_on_is_refused_by_every_plan(spark, tmp_path):
+    pq.write_table(pa.table({"t": [1.0, math.nan, 3.0], "speed": [1.0, 2.0, 3.0]}), tmp_path / "nan.parquet")
+    source = wr.parquet(spark, str(tmp_path / "nan.parquet"))
+    for where in (source, source.df):
+        assert "in 1 row:" in refusal(DataError, lambda where=where: wr.frames(where, HIT, on="t"))
+
+
+def test_nulls_in_a_parquet_source_are_counted_from_its_footers(spark, tmp_path):
+    pq.write_table(pa.table({"t": [1, None, 3], "speed": [1.0, 2.0, 3.0]}), tmp_path / "null.parquet")
+    source = wr.parquet(spark, str(tmp_path / "null.parquet"))
+    assert "in 1 row:" in refusal(DataError, lambda: wr.frames(source, HIT, on="t"))
+    with pytest.warns(UserWarning, match="is null or NaN in 1"):
+        kept = wr.frames(source, HIT, on="t", nulls_on="drop")
+    assert kept.first()["count"] == 2
+
+
+def test_nulls_that_the_scheme_forbids_are_counted(loops):
+    scheme = wr.Boundary({"volume": 5}, nulls="error")
+    said = refusal(DataError, lambda: wr.frames(loops, scheme, on="minute"))
+    assert "'volume'" in said
+    assert "in 1 row" in said
+
+
+@pytest.mark.parametrize("plan", ["native", "shuffle"])
+def test_an_empty_table_gives_no_frames(spark, plan):
+    df = spark.createDataFrame([], "t int, g string, speed double")
+    found = wr.frames(df, HIT, on="t", by="g", agg={"n": wr.count()}, plan=plan)
+    assert found.columns == ["g", "frame", "start", "end", "closed_at", "count", "complete", "n"]
+    assert found.collect() == []
+
+
+def test_an_empty_parquet_file_gives_no_frames(spark, tmp_path):
+    schema = pa.schema([("t", pa.int32()), ("speed", pa.float64())])
+    pq.write_table(schema.empty_table(), tmp_path / "empty.parquet")
+    assert wr.frames(wr.parquet(spark, str(tmp_path / "empty.parquet")), HIT, on="t").collect() == []
+
+
+def test_a_missing_folder(spark, tmp_path):
+    assert "no such file or folder" in refusal(SourceError, lambda: wr.parquet(spark, str(tmp_path / "nowhere")))
+
+
+def test_a_folder_without_parquet(spark, tmp_path):
+    assert str(tmp_path) in refusal(SourceError, lambda: wr.parquet(spark, str(tmp_path)))
+
+
+def test_a_half_written_file(spark, tmp_path):
+    whole = tmp_path / "whole.parquet"
+    pq.write_table(pa.table({"t": list(range(1000)), "speed": [1.0] * 1000}), whole)
+    (tmp_path / "half.parquet").write_bytes(whole.read_bytes()[:-200])
+    said = refusal(SourceError, lambda: wr.parquet(spark, str(tmp_path / "half.parquet")))
+    assert "half-written" in said
+
+
+def test_one_half_written_file_among_whole_ones(spark, tmp_path):
+    table = pa.table({"t": list(range(1000)), "speed": [1.0] * 1000})
+    pq.write_table(table, tmp_path / "a.parquet")
+    pq.write_table(table, tmp_path / "b.parquet")
+    (tmp_path / "b.parquet").write_bytes((tmp_path / "b.parquet").read_bytes()[:-200])
+
+    def read():
+        wr.frames(wr.parquet(spark, str(tmp_path)), HIT, on="t")
+
+    assert "b.parquet" in refusal(SourceError, read)
+
+
+def test_a_path_that_is_none(spark):
+    assert "None" in refusal(SpecError, lambda: wr.parquet(spark, None))
+
+
+def test_a_table_with_two_columns_of_one_name(spark):
+    df = spark.sql("select 1 as t, 2.0d as speed, 3.0d as speed")
+    assert "ambiguous" in refusal(ColumnError, lambda: wr.frames(df, wr.Delta({"speed": 1}), on="t"))
+
+
+def test_a_by_column_without_plain_equality(spark):
+    df = spark.sql("select 1 as t, array(1) as g, 2.0d as speed")
+    assert "'g'" in refusal(TypeMismatchError, lambda: wr.frames(df, HIT, on="t", by="g"))
+
+
+def test_a_streaming_table_is_refused(spark):
+    stream = spark.readStream.format("rate").load()
+    assert "stream" in refusal(UnsupportedError, lambda: wr.frames(stream, wr.Gap("1 second"), on="timestamp"))
+
+
+def test_what_is_no_table_is_refused():
+    assert "DataFrame" in refusal(SpecError, lambda: wr.frames([1, 2], HIT, on="t"))
+
+
+def test_a_spark_that_is_too_old(monkeypatch, loops):
+    monkeypatch.setattr(session_module, "OLDEST_SPARK", (99, 0))
+    assert "99.0 or newer" in refusal(SessionError, lambda: wr.frames(loops, HIT, on="minute"))
+
+
+def test_a_machine_without_java(monkeypatch):
+    monkeypatch.setattr(session_module.SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    assert "openjdk" in refusal(SessionError, wr.session)
+
+
+def test_cores_that_are_none(monkeypatch):
+    monkeypatch.setattr(session_module.SparkSession, "getActiveSession", lambda: None)
+    assert "0" in refusal(SpecError, lambda: wr.session(cores=0))
+
+
+def test_good_input_warns_of_nothing(loops):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert wr.frames(loops, HIT, on="minute").count() == 1
