@@ -1,6 +1,6 @@
 """One measurement in a process of its own: so many cores, nothing warm from another run, memory watched from outside.
 
-    python benchmarks/alone.py PATH PLAN CORES
+python benchmarks/alone.py PATH PLAN CORES
 """
 
 import json
@@ -61,7 +61,6 @@ class Watch(threading.Thread):
 def main(path: str, plan: str, cores: int) -> None:
     import peers
     import run
-
     import windrow as wr
 
     spark = wr.session(cores=cores)

@@ -14,12 +14,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from pyspark.sql import DataFrame, SparkSession
+
 import alone
 import data
 import peers
 import timing
-from pyspark.sql import DataFrame, SparkSession
-
 import windrow as wr
 
 FRAME = ("g", "start", "end", "count")
@@ -37,7 +37,9 @@ def ours(spark: SparkSession, path: Path, scheme: wr.Scheme, plan: str) -> DataF
 def threshold(spark: SparkSession, rows: int, rounds: int) -> None:
     """Threshold frames by every plan, every peer, and the limit."""
     path = data.table(replace(data.STANDARD, rows=rows))
-    made: dict[str, Callable[[], object]] = {f"Windrow {p}": partial(ours, spark, path, THRESHOLD, p) for p in alone.PLANS}
+    made: dict[str, Callable[[], object]] = {
+        f"Windrow {p}": partial(ours, spark, path, THRESHOLD, p) for p in alone.PLANS
+    }
     made |= {name: partial(peer, spark, path) for name, peer in peers.SPARK_THRESHOLD.items()}
     made |= {name: partial(peer, path) for name, peer in peers.LOCAL_THRESHOLD.items()}
     check_equal(made)
@@ -51,12 +53,20 @@ def threshold(spark: SparkSession, rows: int, rounds: int) -> None:
     }
     print(timing.table(f"Threshold frames, x > 0.5, at least 20 rows: {rows:,} rows, 1,000 groups", timings, against))
     ratio = lambda a, b: timings[a].median / timings[b].median  # noqa: E731
-    say("scan: times faster than Spark's best own way", 1 / ratio("Windrow scan", "Spark SQL, running misses"), "at least 6")
+    say(
+        "scan: times faster than Spark's best own way",
+        1 / ratio("Windrow scan", "Spark SQL, running misses"),
+        "at least 6",
+    )
     say("scan over Polars, order checked in the same pass", ratio("Windrow scan", "Polars, order checked"), "at most 1")
     say("scan over Polars, order checked first", ratio("Windrow scan", "Polars, order checked first"), "at most 1")
     say("scan over the two-thread limit", ratio("Windrow scan", "limit, two threads"), "at most 2.5")
     say("native over the best SQL", ratio("Windrow native", "Spark SQL, running misses"), "at most 1.1")
-    say("shuffle over shuffle, sort, hand over, drop", ratio("Windrow shuffle", "shuffle, sort, hand to Python, drop"), "at most 1.25")
+    say(
+        "shuffle over shuffle, sort, hand over, drop",
+        ratio("Windrow shuffle", "shuffle, sort, hand to Python, drop"),
+        "at most 1.25",
+    )
 
 
 def delta(spark: SparkSession, rows: int, rounds: int) -> None:
@@ -106,7 +116,9 @@ def memory(spark: SparkSession, rows: int, rounds: int) -> None:
         for shape in (replace(data.STANDARD, rows=rows), replace(data.LARGE, rows=4 * rows)):
             found = alone.measure(data.table(shape), plan, cores=2)
             peaks.append(found.workers_mb)
-            print(f"{shape.rows:,} rows, {plan}: workers {found.workers_mb:.0f} MB, JVM {found.jvm_mb:.0f} MB at their peaks")
+            print(
+                f"{shape.rows:,} rows, {plan}: workers {found.workers_mb:.0f} MB, JVM {found.jvm_mb:.0f} MB at their peaks"
+            )
         say(f"{plan}: workers' peak at four times the rows", peaks[1] / peaks[0], "at most 1.2")
 
 

@@ -8,6 +8,6 @@ import os
 from hypothesis import HealthCheck, settings
 
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("core", max_examples=100, **COMMON)
+settings.register_profile("core", max_examples=120, **COMMON)
 settings.register_profile("thorough", max_examples=3000, **COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "core"))

@@ -24,7 +24,7 @@ from windrow.frames.clock import Clock
 from windrow.frames.framer import Framer, Frames, Tuples
 from windrow.frames.theory import StreamTuple, final_frames, settle_nulls
 
-FEWER = settings(max_examples=settings().max_examples // 4)
+FEWER = settings(max_examples=settings().max_examples // 6)
 """For tests whose examples are long."""
 
 INTEGER, FLOAT = Clock.of(pa.int64(), "on"), Clock.of(pa.float64(), "on")
@@ -66,7 +66,7 @@ class Row(NamedTuple):
 
 # Streams.
 
-NUMBERS = st.integers(-3, 6).map(float)
+NUMBERS = st.integers(-2, 4).map(float)
 TRUTHS = st.booleans()
 VALUES = st.none() | st.integers(-9, 9)
 STEPS = st.sampled_from([0, 1, 1, 1, 2, 2, 3, 5])

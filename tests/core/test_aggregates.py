@@ -17,9 +17,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streams import FEWER, Span
 
 import windrow as wr
+from streams import FEWER, Span
 from windrow import aggregates
 from windrow.aggregates import BUILTIN, AggregateFunction
 from windrow.aggregates.keeper import Keeper

@@ -12,9 +12,11 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 import pytest
-import streams
 from hypothesis import given
 from hypothesis import strategies as st
+
+import streams
+import windrow as wr
 from streams import (
     FEWER,
     FLOAT,
@@ -30,8 +32,6 @@ from streams import (
     traffic,
     tuples_of,
 )
-
-import windrow as wr
 from windrow.errors import TypeMismatchError
 from windrow.frames import SCHEMES
 from windrow.frames.clock import Clock

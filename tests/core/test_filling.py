@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streams import FLOAT, INTEGER, Span
 
 import windrow as wr
+from streams import FLOAT, INTEGER, Span
 from windrow.aggregates.keeper import Keeper, Values
 from windrow.frames import filling
 from windrow.frames.clock import Clock

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+import windrow as wr
 from streams import (
     FEWER,
     FLOAT,
@@ -25,8 +27,6 @@ from streams import (
     samples,
     traffic,
 )
-
-import windrow as wr
 from windrow.aggregates.keeper import Values
 from windrow.errors import DataError, SpecError
 from windrow.frames import SCHEMES

@@ -8,9 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from streams import CUSTOM_RULES
 
 import windrow as wr
+from streams import CUSTOM_RULES
 from windrow.errors import SpecError, WindrowError
 
 HUGE = 10**400

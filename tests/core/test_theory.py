@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from streams import SPECIFICATIONS, Sample, samples
 
 import windrow as wr
+from streams import SPECIFICATIONS, Sample, samples
 from windrow.errors import DataError
 from windrow.frames import SCHEMES
 from windrow.frames.intervals import (

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
 import windrow as wr
 from windrow.aggregates import AggregateFunction
 from windrow.frames.predicate import parse_predicate

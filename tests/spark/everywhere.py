@@ -1,7 +1,7 @@
 """Runs every plan on a session that is not the tests' own, and exits with 0 if all find the frames.
 
-    python everywhere.py FOLDER connect
-    python everywhere.py FOLDER spark://127.0.0.1:PORT
+python everywhere.py FOLDER connect
+python everywhere.py FOLDER spark://127.0.0.1:PORT
 """
 
 from __future__ import annotations

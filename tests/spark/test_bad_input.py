@@ -9,9 +9,16 @@ import warnings
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 import windrow as wr
 from windrow.errors import (
-    ColumnError, DataError, SessionError, SourceError, SpecError, TypeMismatchError, UnsupportedError,
+    ColumnError,
+    DataError,
+    SessionError,
+    SourceError,
+    SpecError,
+    TypeMismatchError,
+    UnsupportedError,
 )  # fmt: skip
 
 pytestmark = pytest.mark.spark
@@ -95,10 +102,14 @@ def test_a_number_as_duration_on_a_timestamp(spark):
 
 
 def test_the_native_plan_says_what_it_cannot_do(loops):
-    assert "Delta" in refusal(UnsupportedError, lambda: wr.frames(loops, wr.Delta({"speed": 1}), on="minute", plan="native"))
+    assert "Delta" in refusal(
+        UnsupportedError, lambda: wr.frames(loops, wr.Delta({"speed": 1}), on="minute", plan="native")
+    )
 
 
-@pytest.mark.parametrize(("column", "rows"), [("on", [(None, "a"), (1, "a"), (None, "b")]), ("by", [(1, None), (2, None), (3, "a")])])
+@pytest.mark.parametrize(
+    ("column", "rows"), [("on", [(None, "a"), (1, "a"), (None, "b")]), ("by", [(1, None), (2, None), (3, "a")])]
+)
 def test_nulls_in_on_and_by_are_counted(spark, column, rows):
     df = spark.createDataFrame(rows, "t int, g string").selectExpr("*", "1.0d as speed")
     said = refusal(DataError, lambda: wr.frames(df, HIT, on="t", by="g"))

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import windrow as wr
-from windrow.spark import batch, scan
 
+import windrow as wr
 from cases import AGGREGATES, QUERIES, Spread, frame_locally, rows_of, table
+from windrow.spark import batch, scan
 
 pytestmark = pytest.mark.spark
 
@@ -139,10 +139,14 @@ def test_a_column_as_predicate(as_frame, wanted):
 
 def test_a_hundred_thousand_tiny_groups(spark, tmp_path, many_chunks):
     data = table(200_000, 100_000, skew=1.0).select(["g", "t", "x", "v"])
-    expected = rows_of(frame_locally(data, QUERIES["threshold"], "t", ["g"], {"n": wr.count(), "s": wr.sum("v")}), ["g"])
+    expected = rows_of(
+        frame_locally(data, QUERIES["threshold"], "t", ["g"], {"n": wr.count(), "s": wr.sum("v")}), ["g"]
+    )
     source = wr.parquet(spark, write_in_order(data, tmp_path / "tiny", files=2, rows_a_group=20_000))
     for plan, where in (("scan", source), ("native", source.df), ("shuffle", source.df)):
-        frames = wr.frames(where, QUERIES["threshold"], on="t", by="g", agg={"n": wr.count(), "s": wr.sum("v")}, plan=plan)
+        frames = wr.frames(
+            where, QUERIES["threshold"], on="t", by="g", agg={"n": wr.count(), "s": wr.sum("v")}, plan=plan
+        )
         assert rows_of(frames.toArrow(), ["g"]) == expected, plan
 
 

@@ -67,7 +67,9 @@ def cluster(tmp_path):
         wait_for(log, "I have been elected leader", 1)
         for _ in range(2):
             worker = "org.apache.spark.deploy.worker.Worker"
-            launch(worker, "--host", "127.0.0.1", "-c", "1", "-m", "1g", "--webui-port", "0", f"spark://127.0.0.1:{port}")
+            launch(
+                worker, "--host", "127.0.0.1", "-c", "1", "-m", "1g", "--webui-port", "0", f"spark://127.0.0.1:{port}"
+            )
         wait_for(log, "Registering worker 127.0.0.1", 2)
         yield f"spark://127.0.0.1:{port}"
         for process in reversed(running):

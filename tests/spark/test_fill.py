@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 import windrow as wr
 from windrow.errors import ColumnError, DataError, SpecError, TypeMismatchError, UnsupportedError

@@ -5,7 +5,7 @@ import random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from windrow.errors import UnsupportedError
 from windrow.frames.predicate import parse_predicate

@@ -7,6 +7,7 @@ import datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 import windrow as wr
 from cases import rows_of
 from windrow.spark import scan
@@ -52,9 +53,10 @@ def test_a_clock_of_each_type(spark, name, tmp_path):
     start, end, closed = only[2:5]
     assert (only[5], only[-1]) == (3, 3)
     wanted = spark.sql(f"select {values[4]} as a, {values[6]} as b, {values[7]} as c").toArrow().to_pylist()[0]
-    assert rows_of(pa.table({"frame": [0], "a": [start], "b": [end], "c": [closed]}), [])[0][1:] == rows_of(
-        pa.table({"frame": [0], **{k: [v] for k, v in wanted.items()}}), []
-    )[0][1:]
+    assert (
+        rows_of(pa.table({"frame": [0], "a": [start], "b": [end], "c": [closed]}), [])[0][1:]
+        == rows_of(pa.table({"frame": [0], **{k: [v] for k, v in wanted.items()}}), [])[0][1:]
+    )
     assert (only[7], only[8]) == (start, end)
 
 
@@ -78,7 +80,9 @@ def test_several_keys_across_chunks(spark, tmp_path, monkeypatch):
     pq.write_table(table, tmp_path / "keys.parquet", row_group_size=20)
     source = wr.parquet(spark, str(tmp_path / "keys.parquet"))
     found = {
-        plan: rows_of(wr.frames(s, wr.Boundary({"x": 1}), on="t", by=["road", "lane"], plan=plan).toArrow(), ["road", "lane"])
+        plan: rows_of(
+            wr.frames(s, wr.Boundary({"x": 1}), on="t", by=["road", "lane"], plan=plan).toArrow(), ["road", "lane"]
+        )
         for plan, s in {"scan": source, "native": source.df, "shuffle": source.df}.items()
     }
     assert found["scan"] == found["native"] == found["shuffle"]
@@ -102,7 +106,9 @@ def test_ties_are_ordered_by_order_by_first(spark):
     df = spark.createDataFrame(rows, "t int, seq int, x double")
     forward = wr.frames(df, wr.Threshold("x > 0.5"), on="t", order_by="seq").collect()
     assert [(row["start"], row["end"], row["count"]) for row in forward] == [(1, 1, 1), (2, 2, 1)]
-    backward = wr.frames(df.selectExpr("t", "-seq as seq", "x"), wr.Threshold("x > 0.5"), on="t", order_by="seq").collect()
+    backward = wr.frames(
+        df.selectExpr("t", "-seq as seq", "x"), wr.Threshold("x > 0.5"), on="t", order_by="seq"
+    ).collect()
     assert [(row["start"], row["end"], row["count"]) for row in backward] == [(1, 2, 2)]
 
 

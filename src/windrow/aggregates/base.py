@@ -77,7 +77,7 @@ class AggregateFunction:
     accepts_instants: ClassVar[bool] = False
     """Whether timestamps and dates can be aggregated as well as numbers."""
     monotonic: ClassVar[Literal["always", "non-negative", "never"]] = "never"
-    """Whether one more value, wherever it stands, can only raise the result: always, if none is negative, or not at all."""
+    """Whether one more value, wherever it stands, can only raise the result: always, if none is negative, or never."""
     duplicate_sensitive: ClassVar[bool] = True
     """Whether the same value added twice counts twice."""
     order_sensitive: ClassVar[bool] = False
@@ -103,7 +103,9 @@ class AggregateFunction:
             raise SpecError(f"{type(self).__name__} wants the name of a column, not {self.column!r}")
         for name in ("zero", "add", "merge", "finish"):
             if not callable(getattr(type(self), name, None)):
-                raise SpecError(f"the aggregate {type(self).__name__} has no {name}(): it needs zero, add, merge, finish")
+                raise SpecError(
+                    f"the aggregate {type(self).__name__} has no {name}(): it needs zero, add, merge, finish"
+                )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__.lower()}({', '.join(map(repr, self.columns))})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, partial
 from typing import Any
 
 from numba import njit
@@ -108,12 +108,12 @@ def specialised(loop: Any, owner: Any) -> Any:
     return loop if owner.builtin else _in_process(loop)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _in_process(loop: Any) -> Any:
     return njit(loop.py_func)
 
 
-@lru_cache(maxsize=None)
+@cache
 def algebra_of(owner: Any) -> Algebra:
     """The compiled loops of an aggregate class.
 

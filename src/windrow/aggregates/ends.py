@@ -28,11 +28,11 @@ class _End(AggregateFunction):
         return pa.float64() if pa.types.is_decimal(values) else values
 
     @staticmethod
-    def zero(integral: bool) -> tuple[float, ...]:  # noqa: D102
+    def zero(integral: bool) -> tuple[float, ...]:
         return (0, 0)
 
     @staticmethod
-    def finish(s: State) -> float:  # noqa: D102
+    def finish(s: State) -> float:
         return s[1]
 
 

@@ -28,7 +28,7 @@ class _Extreme(AggregateFunction):
         return pa.float64() if pa.types.is_decimal(values) else values
 
     @staticmethod
-    def finish(s: tuple[float]) -> float:  # noqa: D102
+    def finish(s: tuple[float]) -> float:
         return s[0]
 
 

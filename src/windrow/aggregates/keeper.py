@@ -45,7 +45,9 @@ class Keeper:
     def __init__(self, aggregate: AggregateFunction, values: pa.DataType) -> None:
         check_aggregated_type(aggregate, values)
         self.aggregate = aggregate
-        self.integral = aggregate.keeps_integers and not pa.types.is_floating(values) and not pa.types.is_decimal(values)
+        self.integral = (
+            aggregate.keeps_integers and not pa.types.is_floating(values) and not pa.types.is_decimal(values)
+        )
         self.dtype = np.dtype(np.int64 if self.integral else np.float64)
         self.result = aggregate.result_type(values)
         self._zero = np.array(aggregate.zero_state(self.integral), self.dtype)

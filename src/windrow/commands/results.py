@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, Observation
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from windrow.commands.files import FORMATS, Output
 from windrow.errors import SpecError

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 from numba import njit
 
@@ -15,10 +14,22 @@ from windrow.aggregates.compiled import add_value, finish_state, specialised
 from windrow.aggregates.keeper import Keeper, check_aggregated_type
 from windrow.aggregates.tags import tag_of
 from windrow.errors import SpecError
-from windrow.frames.base import Array, Automaton, Batch, Groups, Property, Records, Scheme, check_limit
+from windrow.frames.base import Automaton, Property, Scheme, check_limit
 from windrow.frames.clock import Clock
 from windrow.frames.delta import check_operator
-from windrow.frames.records import DROPPED, assign, close_record, extend_record, is_break, must_cut, open_record
+from windrow.frames.records import (
+    DROPPED,
+    Array,
+    Batch,
+    Groups,
+    Records,
+    assign,
+    close_record,
+    extend_record,
+    is_break,
+    must_cut,
+    open_record,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,7 +105,9 @@ class Aggregate(Scheme):
         max_gap = clock.at_most(self.max_gap, "max_gap")
         inclusive = self.op in ("<", ">=")
 
-        def kernel(batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array) -> int:
+        def kernel(
+            batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array
+        ) -> int:
             values = inputs[self.aggregate.column] if self.aggregate.columns else batch.group
             return int(step(tag, batch, values, groups, records, used, slots, zero, self.aggregate.needs, self.limit,
                             self.is_maximal, inclusive, max_gap))  # fmt: skip

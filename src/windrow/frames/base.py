@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from windrow.aggregates.keeper import Values, is_number
 from windrow.errors import SpecError, TypeMismatchError
-from windrow.frames.clock import Clock, Duration
-from windrow.frames.duration import parse_duration
+from windrow.frames.clock import Clock
+from windrow.frames.duration import Duration, parse_duration
 from windrow.frames.records import Array, Batch, Groups, Records
 
 Closure: TypeAlias = Literal["union", "sub-interval", "super-interval"]

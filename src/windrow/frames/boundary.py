@@ -10,10 +10,21 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
-from windrow.frames.base import Array, Automaton, Batch, Closure, Groups, Property, Records, Scheme
+from windrow.frames.base import Automaton, Closure, Property, Scheme
 from windrow.frames.cells import Grid, cells, check_grid
 from windrow.frames.clock import Clock
-from windrow.frames.records import assign, close_record, extend_record, is_break, must_cut, open_record
+from windrow.frames.records import (
+    Array,
+    Batch,
+    Groups,
+    Records,
+    assign,
+    close_record,
+    extend_record,
+    is_break,
+    must_cut,
+    open_record,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,7 +89,9 @@ class Boundary(Scheme):
         grids = self.grids
         max_gap = clock.at_most(self.max_gap, "max_gap")
 
-        def kernel(batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array) -> int:
+        def kernel(
+            batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array
+        ) -> int:
             labels = np.empty((batch.on.size, len(grids)), np.int64)
             for j, (name, grid) in enumerate(grids.items()):
                 labels[:, j] = cells(inputs[name], grid)

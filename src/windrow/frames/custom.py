@@ -14,9 +14,20 @@ from numba import njit
 from numba.core.errors import NumbaError
 
 from windrow.errors import SpecError
-from windrow.frames.base import Array, Automaton, Batch, Groups, Records, Scheme, check_attribute
+from windrow.frames.base import Automaton, Scheme, check_attribute
 from windrow.frames.clock import Clock
-from windrow.frames.records import assign, close_record, extend_record, is_break, must_cut, open_record
+from windrow.frames.records import (
+    Array,
+    Batch,
+    Groups,
+    Records,
+    assign,
+    close_record,
+    extend_record,
+    is_break,
+    must_cut,
+    open_record,
+)
 
 Rule = Callable[[Any, Any], bool]
 
@@ -75,7 +86,9 @@ class Custom(Scheme):
             if not callable(rule) and not (option == "update" and rule is None):
                 raise SpecError(f"Custom: {option} must be a function of a tuple and a state, not {rule!r}")
         if not isinstance(self.state, Mapping):
-            raise SpecError(f"Custom: state must give each field a starting value, as in {{'high': 0.0}}, not {self.state!r}")
+            raise SpecError(
+                f"Custom: state must give each field a starting value, as in {{'high': 0.0}}, not {self.state!r}"
+            )
         state = {}
         for name, value in self.state.items():
             if not isinstance(name, str) or not name.isidentifier():
@@ -113,7 +126,9 @@ class Custom(Scheme):
         record = np.dtype([(name, np.float64) for name in names])
         step = compile_rules(self.open, self.update, self.close)
 
-        def kernel(batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array) -> int:
+        def kernel(
+            batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array
+        ) -> int:
             rows = np.empty(batch.on.size, row)
             rows["on"] = batch.on
             for name in self.columns:
@@ -124,7 +139,9 @@ class Custom(Scheme):
             except NumbaError as error:
                 raise SpecError(f"{self!r}: a function cannot be compiled: {str(error).strip()}") from None
             except KeyError as name:
-                raise SpecError(f"{self!r}: a function reads {name}, which is neither a column nor in the state") from None
+                raise SpecError(
+                    f"{self!r}: a function reads {name}, which is neither a column nor in the state"
+                ) from None
 
         return Automaton(kernel, group_memo=np.array([self.state.get(name, 0.0) for name in names]))
 

@@ -11,10 +11,20 @@ import pyarrow as pa
 from numba import njit
 
 from windrow.errors import SpecError
-from windrow.frames.base import Array, Automaton, Batch, Groups, Property, Records, Scheme
-from windrow.frames.base import check_attribute, check_limit
+from windrow.frames.base import Automaton, Property, Scheme, check_attribute, check_limit
 from windrow.frames.clock import Clock
-from windrow.frames.records import assign, close_record, extend_record, is_break, must_cut, open_record
+from windrow.frames.records import (
+    Array,
+    Batch,
+    Groups,
+    Records,
+    assign,
+    close_record,
+    extend_record,
+    is_break,
+    must_cut,
+    open_record,
+)
 
 OPERATORS = ("<", "<=", ">", ">=")
 
@@ -109,7 +119,9 @@ class Delta(Scheme):
         max_gap = clock.at_most(self.max_gap, "max_gap")
         inclusive = self.op in ("<", ">=")
 
-        def kernel(batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array) -> int:
+        def kernel(
+            batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array
+        ) -> int:
             values = np.column_stack([inputs[name] for name in self.limits])
             return int(_delta(batch, values, groups, records, used, slots, limits, self.reference == "first",
                               self.is_maximal, inclusive, max_gap))  # fmt: skip

@@ -11,10 +11,21 @@ import pyarrow as pa
 from numba import njit
 
 from windrow.errors import SpecError
-from windrow.frames.base import Array, Automaton, Batch, Closure, Groups, Property, Records, Scheme
+from windrow.frames.base import Automaton, Closure, Property, Scheme
 from windrow.frames.cells import SMALLEST_CELL, cells, check_grid
 from windrow.frames.clock import Clock
-from windrow.frames.records import assign, close_record, extend_record, is_break, must_cut, open_record
+from windrow.frames.records import (
+    Array,
+    Batch,
+    Groups,
+    Records,
+    assign,
+    close_record,
+    extend_record,
+    is_break,
+    must_cut,
+    open_record,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,7 +82,9 @@ class DoubleBoundary(Scheme):
         name, grid = next(iter(check_grid(self.grid, "DoubleBoundary").items()))
         max_gap = clock.at_most(self.max_gap, "max_gap")
 
-        def kernel(batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array) -> int:
+        def kernel(
+            batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array
+        ) -> int:
             # The cell below the smallest must be a number too.
             cell = np.maximum(cells(inputs[name], grid), SMALLEST_CELL + 1)
             return int(_pairs(batch, cell, groups, records, used, slots, max_gap))
@@ -80,9 +93,7 @@ class DoubleBoundary(Scheme):
 
 
 @njit(cache=True)
-def _pairs(
-    batch: Batch, cell: Array, groups: Groups, records: Records, used: int, slots: Array, max_gap: float
-) -> int:
+def _pairs(batch: Batch, cell: Array, groups: Groups, records: Records, used: int, slots: Array, max_gap: float) -> int:
     """Column w of a group's open records holds the pair whose lower cell has the parity w."""
     for i in range(batch.on.size):
         g, t = batch.group[i], batch.on[i]

@@ -199,7 +199,11 @@ class Framer:
             if lacks is None:
                 continue
             if policy == "error":
-                what = f"the predicate {self.scheme.predicates[name]!r}" if name in self.scheme.predicates else f"column {name!r}"
+                what = (
+                    f"the predicate {self.scheme.predicates[name]!r}"
+                    if name in self.scheme.predicates
+                    else f"column {name!r}"
+                )
                 raise DataError(f"{what} is null or NaN in {int(lacks.sum())} tuples, and nulls='error' forbids that")
             if policy == "false" or name in self.scheme.predicates:
                 values.numbers[lacks] = False

@@ -10,9 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.errors import SpecError
-from windrow.frames.base import Array, Automaton, Batch, Closure, Groups, Property, Records, Scheme, check_duration
+from windrow.frames.base import Automaton, Closure, Property, Scheme, check_duration
 from windrow.frames.boundary import label_runs
-from windrow.frames.clock import Clock, Duration
+from windrow.frames.clock import Clock
+from windrow.frames.duration import Duration
+from windrow.frames.records import Array, Batch, Groups, Records
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +57,9 @@ class Gap(Scheme):
         """The kernel of boundary frames over no attributes."""
         gap = min(clock.at_most(self.gap, "gap"), clock.at_most(self.max_gap, "max_gap"))
 
-        def kernel(batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array) -> int:
+        def kernel(
+            batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array
+        ) -> int:
             return int(label_runs(batch, np.empty((batch.on.size, 0), np.int64), groups, records, used, slots, gap))
 
         return Automaton(kernel)

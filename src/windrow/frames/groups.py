@@ -53,7 +53,10 @@ class Directory:
 
     def keys(self) -> list[pa.Array]:
         """The values of the `by` columns, one row a group, in the order of their codes."""
-        return [pa.concat_arrays(parts) if parts else pa.array([], kind) for parts, kind in zip(self._keys, self.types, strict=True)]
+        return [
+            pa.concat_arrays(parts) if parts else pa.array([], kind)
+            for parts, kind in zip(self._keys, self.types, strict=True)
+        ]
 
     def _look_up(self, column: pa.Array) -> Codes | None:
         if self._codes or not len(column):

@@ -122,7 +122,8 @@ class HeadFramer(Framer):
 def read_heads(table: pa.Table, framer: Framer) -> Heads:
     """The heads of `HeadFramer.heads`, for a framer of the same request."""
     inputs = {
-        name: np.array(table.column(f"input.{name}").to_numpy(), like.dtype) for name, like in _no_inputs(framer, 0).items()
+        name: np.array(table.column(f"input.{name}").to_numpy(), like.dtype)
+        for name, like in _no_inputs(framer, 0).items()
     }
     states = tuple(fields_of(f"aggregate{j}.", keeper.empty(0), table) for j, keeper in enumerate(framer.keepers))
     return Heads(*fields_of("", _no_runs(framer, 0), table), inputs, states)
@@ -150,7 +151,9 @@ def _joined(a: States, b: States) -> States:
 def _no_runs(framer: Framer, n: int) -> Runs:
     clock: Any = framer.clock.dtype
     status = np.full(n, NO_HEAD, np.int8)
-    return Runs(np.zeros(n, clock), np.zeros(n, np.bool_), status, np.zeros(n, clock), np.zeros(n, np.int64), np.zeros(n, clock))
+    return Runs(
+        np.zeros(n, clock), np.zeros(n, np.bool_), status, np.zeros(n, clock), np.zeros(n, np.int64), np.zeros(n, clock)
+    )
 
 
 def _no_inputs(framer: Framer, n: int) -> dict[str, Array]:

@@ -37,7 +37,9 @@ def columns_of(prefix: str, fields: Any) -> dict[str, Any]:
         if array.ndim == 1:
             columns[f"{prefix}{name}"] = pa.array(array)
         else:
-            columns |= {f"{prefix}{name}.{i}": pa.array(np.ascontiguousarray(array[:, i])) for i in range(array.shape[1])}
+            columns |= {
+                f"{prefix}{name}.{i}": pa.array(np.ascontiguousarray(array[:, i])) for i in range(array.shape[1])
+            }
     return columns
 
 
@@ -91,5 +93,3 @@ def take_frames(frames: Frames, rows: Any) -> Frames:
     """Some of the frames."""
     at = pa.array(rows)
     return Frames(frames.records.take(rows), tuple(array.take(at) for array in frames.aggregates), frames.closed)
-
-

@@ -26,7 +26,7 @@ from windrow.frames.predicate_eval import (
 )
 
 
-class Refused(Exception):  # noqa: N818 - not an error yet: the caller adds where, and raises UnsupportedError
+class Refused(Exception):
     """The reason why something is left to Spark."""
 
 

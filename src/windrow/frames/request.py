@@ -113,7 +113,12 @@ def frames_table(request: Request, keys: list[pa.Array], frames: Frames) -> pa.T
     group = pa.array(records.group)
     closed = clock.write(pa.array(records.closed)) if frames.closed else pa.nulls(len(frames), clock.type)
     columns: list[Any] = [key.take(group) for key in keys]
-    columns += [pa.array(records.number), clock.write(pa.array(records.start)), clock.write(pa.array(records.end)), closed]
+    columns += [
+        pa.array(records.number),
+        clock.write(pa.array(records.start)),
+        clock.write(pa.array(records.end)),
+        closed,
+    ]
     columns += [pa.array(records.count), pa.array(records.complete)]
     columns += [pa.array(records.label[:, j]).cast(kind) for j, kind in enumerate(request.scheme.extras.values())]
     return pa.table(columns + list(frames.aggregates), schema=schema)

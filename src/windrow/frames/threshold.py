@@ -15,11 +15,24 @@ import pyarrow as pa
 from numba import njit
 
 from windrow.errors import SpecError
-from windrow.frames.base import Array, Automaton, Batch, Closure, Groups, Property, Records, Scheme
-from windrow.frames.base import check_count, check_duration
-from windrow.frames.clock import Clock, Duration
+from windrow.frames.base import Automaton, Closure, Property, Scheme, check_count, check_duration
+from windrow.frames.clock import Clock
+from windrow.frames.duration import Duration
 from windrow.frames.predicate import parse_predicate
-from windrow.frames.records import DROPPED, PART, assign, close_record, extend_record, is_break, must_cut, open_record
+from windrow.frames.records import (
+    DROPPED,
+    PART,
+    Array,
+    Batch,
+    Groups,
+    Records,
+    assign,
+    close_record,
+    extend_record,
+    is_break,
+    must_cut,
+    open_record,
+)
 
 OFF, ON = 0, 1
 
@@ -103,7 +116,9 @@ class Threshold(Scheme):
         max_gap = clock.at_most(self.max_gap, "max_gap")
         step = _segments if self.segments else _episodes
 
-        def kernel(batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array) -> int:
+        def kernel(
+            batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array
+        ) -> int:
             stop = inputs.get("stop", _NO_STOP)
             return int(step(batch, inputs["hit"], stop, groups, records, used, slots, self.min_count, minimum, max_gap))
 
@@ -115,7 +130,9 @@ def check_predicate(predicate: Any, option: str) -> None:
     if isinstance(predicate, str):
         parse_predicate(predicate)
     elif not type(predicate).__module__.startswith("pyspark."):
-        raise SpecError(f"{option}: {predicate!r} is neither a condition in SQL, such as 'speed < 40', nor a Spark Column")
+        raise SpecError(
+            f"{option}: {predicate!r} is neither a condition in SQL, such as 'speed < 40', nor a Spark Column"
+        )
 
 
 _NO_STOP = np.empty(0, np.bool_)
@@ -135,7 +152,7 @@ def _opens(hit: Array, stop: Array, i: int) -> bool:
 
 @njit(cache=True)
 def _qualifies(records: Records, k: int, min_count: int, min_duration: Any) -> bool:
-    """`end - start` says nothing where both are infinite or too far apart for 64 bits, so it is asked only for a minimum."""
+    """Without a minimum, `end - start` is not asked: it means nothing if both are infinite, or past 64 bits apart."""
     lasts = min_duration <= 0 or records.end[k] - records.start[k] >= min_duration
     return records.count[k] >= min_count and lasts
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from windrow.aggregates import AggregateFunction
-from windrow.errors import SpecError, UnsupportedError
+from windrow.errors import SpecError, UnsupportedError, WindrowError
 from windrow.frames import Scheme
+from windrow.frames.predicate import parse_predicate
 from windrow.frames.request import Request
 from windrow.spark.native import native_frames, why_not_native
 from windrow.spark.nulls import check_policy, settle_floats, settle_nulls
 from windrow.spark.parquet import ParquetSource
 from windrow.spark.ranges import range_frames, why_ranges
-from windrow.spark.resolve import resolve
+from windrow.spark.resolve import arrow_type, check_condition, resolve
 from windrow.spark.scan import ScanPlan, plan_scan, scan_frames
 from windrow.spark.session import check_session
 from windrow.spark.shuffle import shuffle_frames
@@ -128,7 +130,7 @@ def _planned(
     check_policy(nulls_on)
     if plan not in PLANS:
         raise SpecError(f"plan: {plan!r} is not a plan; it must be one of {', '.join(PLANS)}")
-    request = resolve(df, scheme, on, by, agg, order_by)
+    request = resolve(df, scheme, on, by, agg, order_by, analyse_outside if isinstance(source, ParquetSource) else None)
     schema = result_schema(df, request)
     against: list[str] = []
     if plan in ("auto", "scan"):
@@ -162,6 +164,17 @@ def _scan(source: DataFrame | ParquetSource, request: Request, nulls_on: str) ->
     return plan_scan(source, request)
 
 
+def analyse_outside(df: DataFrame, predicate: object, option: str) -> None:
+    """Check a predicate without Spark where it can be evaluated without Spark, which saves a round trip."""
+    try:
+        fields = [pa.field(field.name, arrow_type(field, field.name)) for field in df.schema.fields]
+        if not isinstance(predicate, str):
+            raise UnsupportedError
+        parse_predicate(predicate).compile(pa.schema(fields))
+    except WindrowError:
+        check_condition(df, predicate, option)
+
+
 def check_source(source: DataFrame | ParquetSource) -> DataFrame:
     """The DataFrame of a source, or a refusal."""
     df = source.df if isinstance(source, ParquetSource) else source
@@ -178,8 +191,12 @@ def result_schema(df: DataFrame, request: Request) -> StructType:
     instants = dict.fromkeys(("start", "end", "closed_at"), kept[request.on])
     found = {name: kept[name] for name in request.by} | instants
     for name, aggregate in request.agg.items():
-        if aggregate.columns and aggregate.result_type(request.types[aggregate.column]) == request.types[aggregate.column]:
+        if (
+            aggregate.columns
+            and aggregate.result_type(request.types[aggregate.column]) == request.types[aggregate.column]
+        ):
             found[name] = next(f.dataType for f in df.schema.fields if f.name.lower() == aggregate.column.lower())
+    never_null = {*request.by, "frame", "start", "end", "count", "complete", *request.scheme.extras}
     return StructType(
-        [StructField(f.name, found.get(f.name) or from_arrow_type(f.type), True) for f in request.schema]
+        [StructField(f.name, found.get(f.name) or from_arrow_type(f.type), f.name not in never_null) for f in request.schema]
     )

@@ -147,7 +147,9 @@ class ChunkReader:
         end = on.size if chunk.upto is None else int(np.searchsorted(on, chunk.upto, "right"))
         at = 0
         with open_file(group.path, self.path) as file:
-            read = file.iter_batches(ROWS_A_REPLAY, row_groups=[group.index], columns=list(self.columns), use_threads=False)
+            read = file.iter_batches(
+                ROWS_A_REPLAY, row_groups=[group.index], columns=list(self.columns), use_threads=False
+            )
             while at < end:
                 batch = next(read)
                 at += batch.num_rows

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StructField, StructType
 
 from windrow.aggregates import AggregateFunction

@@ -98,7 +98,9 @@ def _runs(tuples: DataFrame, request: Request, keys: list[str]) -> DataFrame:
     for gap, option in ((longest, "gap"), (scheme.max_gap, "max_gap")):
         if gap is not None:
             apart = column("__on") - F.lag("__on").over(window)
-            breaks = breaks | F.coalesce(apart > _difference(request.clock, request.clock.at_most(gap, option)), F.lit(False))
+            breaks = breaks | F.coalesce(
+                apart > _difference(request.clock, request.clock.at_most(gap, option)), F.lit(False)
+            )
     if labels or longest is not None or scheme.max_gap is not None:
         tuples = tuples.withColumn("__breaks", breaks)
         breaks = column("__breaks")

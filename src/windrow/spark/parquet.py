@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import StructField, StructType
 
 from windrow.errors import SourceError, SpecError
 
@@ -49,11 +51,45 @@ def parquet(spark: SparkSession, path: str) -> ParquetSource:
     if not isinstance(path, str) or not path:
         raise SpecError(f"path: {path!r} is no path of a Parquet file or folder")
     try:
-        df = spark.read.parquet(path)
+        known = _plain_schema(path)
+        df = (spark.read if known is None else spark.read.schema(known)).parquet(path)
         _ = df.schema
     except (PySparkException, Py4JError) as error:
         raise SourceError(f"{path}: {_why_unreadable(error)}") from None
     return ParquetSource(spark, path, df)
+
+
+def _plain_schema(path: str) -> StructType | None:
+    """The schema that Spark would infer, from the first file's footer, which saves Spark a job to find it.
+
+    None where only Spark can tell: for types that have more than one reading, partitioned folders, other file systems.
+    """
+    try:
+        system, root = file_system(path)
+        if system.get_file_info(root).type == pafs.FileType.NotFound:
+            return None
+        files = list_files(path)
+    except (OSError, pa.ArrowException):
+        return None
+    if not files or is_partitioned(root, files):
+        return None
+    footer = _footer(files[0], system)
+    old = any(footer.schema.column(i).physical_type == "INT96" for i in range(len(footer.schema)))
+    schema = footer.schema.to_arrow_schema()
+    if old or not all(_has_one_reading(field.type) for field in schema):
+        return None
+    return StructType([StructField(field.name, from_arrow_type(field.type), True) for field in schema])
+
+
+def _has_one_reading(kind: pa.DataType) -> bool:
+    signed_or_plain = pa.types.is_signed_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_string(kind)
+    instant = pa.types.is_date32(kind) or (pa.types.is_timestamp(kind) and kind.tz is not None and kind.unit != "ns")
+    return bool(signed_or_plain or instant or pa.types.is_float32(kind) or pa.types.is_float64(kind))
+
+
+def is_partitioned(root: str, files: Sequence[str]) -> bool:
+    """Whether folders carry columns, as in `road=7/part-0.parquet`."""
+    return any("=" in part for part in files[0][len(root) :].split("/")[:-1])
 
 
 def _why_unreadable(error: Exception) -> str:
@@ -114,7 +150,7 @@ def read_footers(path: str, on: str, names: Sequence[str]) -> Footers:
     files = list_files(path)
     if not files:
         raise NoStatistics("there is no file")
-    if any("=" in part for part in files[0][len(path) :].split("/")[:-1]):
+    if is_partitioned(file_system(path)[1], files):
         raise NoStatistics("the folder is partitioned by columns that the files do not hold")
     with ThreadPoolExecutor(16) as pool:
         metadata = list(pool.map(lambda file: _footer(file, system), files))

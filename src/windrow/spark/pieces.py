@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from windrow.frames.framer import Framer, Frames, Tuples
@@ -22,10 +23,10 @@ from windrow.frames.packing import pack, pack_frames, pack_state, unpack
 from windrow.frames.request import Request
 from windrow.spark.seams import Seams
 
-PIECES = "bucket int, chunk int, piece int, kind string, data binary"
 _PIECES = pa.schema(
     [("bucket", pa.int32()), ("chunk", pa.int32()), ("piece", pa.int32()), ("kind", pa.string()), ("data", pa.binary())]
 )
+PIECES = from_arrow_schema(_PIECES)
 FRAMES_A_PIECE = 500_000
 MapInArrow: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 ReplayChunk: TypeAlias = Callable[[int, list[pa.Table], list[pa.Array]], Iterator[Tuples]]
@@ -60,7 +61,9 @@ class Sender:
         self.framer.grow(bucket.size)
         for b in range(self.buckets):
             groups = np.flatnonzero(bucket == b)
-            known = pa.table({"group": pa.array(groups), **{f"by{i}": k.take(pa.array(groups)) for i, k in enumerate(keys)}})
+            known = pa.table(
+                {"group": pa.array(groups), **{f"by{i}": k.take(pa.array(groups)) for i, k in enumerate(keys)}}
+            )
             heads = [self.framer.heads(groups)] if isinstance(self.framer, HeadFramer) else []
             yield self._row(b, "state", [known, *pack_state(self.framer.export(groups)), *heads])
 

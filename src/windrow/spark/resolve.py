@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -28,8 +28,12 @@ def resolve(
     by: str | Sequence[str] | None,
     agg: Mapping[str, AggregateFunction] | None,
     order_by: str | Sequence[str] | None,
+    analyse: Callable[[DataFrame, Any, str], None] | None = None,
 ) -> Request:
-    """The request for a framing, or the one error that says what is wrong with it."""
+    """The request for a framing, or the one error that says what is wrong with it.
+
+    `analyse` checks a predicate against the table; by default Spark's analyser does.
+    """
     if not isinstance(scheme, Scheme):
         raise SpecError(f"scheme: {scheme!r} is no framing scheme; give one such as wr.Threshold('speed < 40')")
     columns = Columns(df)
@@ -42,12 +46,14 @@ def resolve(
     for name, aggregate in aggregates.items():
         for column in aggregate.columns:
             columns.find(column, f"agg {name!r}")
-    types = columns.arrow_types([on, *keys, *ties, *scheme.attributes, *(c for a in aggregates.values() for c in a.columns)])
+    types = columns.arrow_types(
+        [on, *keys, *ties, *scheme.attributes, *(c for a in aggregates.values() for c in a.columns)]
+    )
     check_keys(types, keys)
     clock = Clock.of(types[on], on)
     scheme.check(clock, types)
     for option, predicate in scheme.predicates.items():
-        check_condition(df, predicate, "close" if option == "stop" else "predicate")
+        (analyse or check_condition)(df, predicate, "close" if option == "stop" else "predicate")
     request = Request(scheme, on, keys, ties, aggregates, types)
     check_distinct([*keys, *FRAME_COLUMNS, *scheme.extras, *aggregates], "the result")
     _ = request.schema
@@ -75,8 +81,12 @@ class Columns:
     def field(self, name: Any, role: str) -> StructField:
         """The one column of that name, with its type."""
         if not isinstance(name, str):
-            raise SpecError(f"{role}: {name!r} is no name of a column; the columns are {', '.join(map(repr, self.names))}")
-        found = [f for f in self._fields if f.name == name] or [f for f in self._fields if f.name.lower() == name.lower()]
+            raise SpecError(
+                f"{role}: {name!r} is no name of a column; the columns are {', '.join(map(repr, self.names))}"
+            )
+        found = [f for f in self._fields if f.name == name] or [
+            f for f in self._fields if f.name.lower() == name.lower()
+        ]
         if not found:
             raise ColumnError.unknown(name, role, self.names)
         if len(found) > 1:
@@ -93,7 +103,9 @@ def arrow_type(field: StructField, name: str) -> pa.DataType:
     try:
         return to_arrow_type(field.dataType, timezone="UTC")
     except PySparkException:
-        raise TypeMismatchError(f"column {name!r} is of type {field.dataType.simpleString()}, which cannot be used here") from None
+        raise TypeMismatchError(
+            f"column {name!r} is of type {field.dataType.simpleString()}, which cannot be used here"
+        ) from None
 
 
 def check_aggregates(agg: Any) -> dict[str, AggregateFunction]:
@@ -101,7 +113,9 @@ def check_aggregates(agg: Any) -> dict[str, AggregateFunction]:
     if agg is None:
         return {}
     if not isinstance(agg, Mapping):
-        raise SpecError(f"agg: {agg!r} must be a dict from result name to aggregate, as in {{'cars': wr.sum('volume')}}")
+        raise SpecError(
+            f"agg: {agg!r} must be a dict from result name to aggregate, as in {{'cars': wr.sum('volume')}}"
+        )
     for name, aggregate in agg.items():
         if not isinstance(name, str) or not name:
             raise SpecError(f"agg: {name!r} is no name for a result column")
@@ -114,7 +128,9 @@ def check_keys(types: Mapping[str, pa.DataType], keys: Sequence[str]) -> None:
     """Refuse to group by what has no plain equality."""
     for key in keys:
         if pa.types.is_nested(types[key]) or pa.types.is_null(types[key]):
-            raise TypeMismatchError(f"by: column {key!r} is of type {types[key]}; give a string, a number, a date or the like")
+            raise TypeMismatchError(
+                f"by: column {key!r} is of type {types[key]}; give a string, a number, a date or the like"
+            )
 
 
 def check_distinct(names: Sequence[str], where: str) -> None:

@@ -43,7 +43,9 @@ class ScanPlan:
     def layout(self) -> Layout:
         """How the files' columns are read; predicates are compiled for the files' schema."""
         request, spelled = self.request, {name.lower(): name for name in self.reader.columns}
-        evaluate = {name: parse_predicate(text).compile(self.schema) for name, text in request.scheme.predicates.items()}
+        evaluate = {
+            name: parse_predicate(text).compile(self.schema) for name, text in request.scheme.predicates.items()
+        }
         attributes = {name: spelled[name.lower()] for name in request.scheme.attributes}
         values = tuple(None if name is None else spelled[name.lower()] for name in request.values)
         return Layout(request.on, request.by, evaluate, attributes, values, request.order_by)

@@ -21,7 +21,11 @@ _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProv
 
 
 def session(
-    *, name: str = "windrow", cores: int | None = None, memory: str | None = None, config: Mapping[str, str] | None = None
+    *,
+    name: str = "windrow",
+    cores: int | None = None,
+    memory: str | None = None,
+    config: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """A Spark session on this machine, with the settings that Windrow is fastest with.
 
@@ -89,7 +93,9 @@ def parallelism(spark: SparkSession) -> int:
     if local:
         return os.cpu_count() or 1 if local[1] == "*" else int(local[1])
     executors = spark.conf.get("spark.executor.instances", None) or "0"
-    cores = spark.conf.get("spark.cores.max", None) or str(int(executors) * int(spark.conf.get("spark.executor.cores", None) or 1))
+    cores = spark.conf.get("spark.cores.max", None) or str(
+        int(executors) * int(spark.conf.get("spark.executor.cores", None) or 1)
+    )
     return int(cores) or 8
 
 

@@ -54,9 +54,7 @@ def read_column(name: str) -> Callable[[pa.Table], pa.BooleanArray]:
     return read
 
 
-def frame_sorted(
-    request: Request, layout: Layout
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def frame_sorted(request: Request, layout: Layout) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that a Spark task runs over its sorted record batches."""
 
     def frame(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
