@@ -53,10 +53,9 @@ class Directory:
 
     def keys(self) -> list[pa.Array]:
         """The values of the `by` columns, one row a group, in the order of their codes."""
-        return [
-            pa.concat_arrays(parts) if parts else pa.array([], kind)
-            for parts, kind in zip(self._keys, self.types, strict=True)
-        ]
+        for i, (parts, kind) in enumerate(zip(self._keys, self.types, strict=True)):
+            self._keys[i] = [pa.concat_arrays(parts) if parts else pa.array([], kind)]
+        return [whole for (whole,) in self._keys]
 
     def _look_up(self, column: pa.Array) -> Codes | None:
         if self._codes or not len(column):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -114,10 +115,15 @@ class RowGroup:
 
 
 def file_system(path: str) -> tuple[pafs.FileSystem, str]:
-    """The file system of a path or URI as pyarrow knows it."""
-    if "://" not in path and not path.startswith("file:"):
-        return pafs.LocalFileSystem(), path
+    """The file system of a path or URI as pyarrow knows it, and the path in it; a local one is made absolute."""
+    if not has_scheme(path):
+        return pafs.LocalFileSystem(), str(Path(path).absolute())
     return pafs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
+
+
+def has_scheme(path: str) -> bool:
+    """Whether a path says which file system it is on."""
+    return "://" in path or path.startswith("file:")
 
 
 def list_files(path: str) -> list[str]:

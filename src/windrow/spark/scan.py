@@ -10,20 +10,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from windrow.errors import SourceError, UnsupportedError
 from windrow.frames.framer import Framer, Frames, Tuples
-from windrow.frames.groups import order_of
 from windrow.frames.heads import HeadFramer
+from windrow.frames.ordering import read_in_order
 from windrow.frames.predicate import parse_predicate
 from windrow.frames.request import Layout, Reader, Request, frames_table
 from windrow.spark.chunks import Chunk, ChunkReader, cut_chunks, why_not_chunks
-from windrow.spark.parquet import Footers, NoStatistics, ParquetSource, RowGroup, read_footers, read_row_group
+from windrow.spark.parquet import (
+    Footers, NoStatistics, ParquetSource, RowGroup, has_scheme, read_footers, read_row_group,
+)  # fmt: skip
 from windrow.spark.pieces import PIECES, MapInArrow, ReplayChunk, Sender, reconciled
 from windrow.spark.session import parallelism
 
@@ -55,6 +55,8 @@ def plan_scan(source: ParquetSource, request: Request, chunks: int | None = None
     """A scan plan for a source, or the reason why there is none."""
     names = {name.lower(): name for name in source.df.columns}
     needed = [request.on, *request.by, *request.order_by, *request.scheme.attributes, *filter(None, request.values)]
+    if not has_scheme(source.path) and not all(file.startswith("file:") for file in source.df.inputFiles()[:1]):
+        return "the path is not local to Spark; say which file system it is on, as in 's3://…'"
     try:
         footers = read_footers(source.path, request.on, [request.on, *request.by])
         for text in request.scheme.predicates.values():
@@ -63,7 +65,7 @@ def plan_scan(source: ParquetSource, request: Request, chunks: int | None = None
             needed += parse_predicate(text).compile(footers.schema).columns
     except SourceError:
         raise
-    except (NoStatistics, UnsupportedError, OSError) as reason:
+    except (NoStatistics, UnsupportedError, OSError, pa.ArrowException) as reason:
         return str(reason)
     if not footers.row_groups:
         return "there are no rows"
@@ -200,34 +202,3 @@ class ChunkRun:
         """The frames that close within the chunk."""
         for tuples in self.tuples():
             yield self.framer.process(tuples)
-
-
-def read_in_order(reader: Reader, table: pa.Table) -> Tuples:
-    """The tuples of a table; where a group's are out of order or tied they are sorted first."""
-    tuples = reader.read(table)
-    least = np.iinfo(np.int64).min if tuples.on.dtype == np.int64 else -np.inf
-    last = np.full(len(reader.directory), least, tuples.on.dtype)
-    if order_of(tuples.group, tuples.on, last) == 0:
-        return tuples
-    return reader.read(table.take(pa.array(_sorted_rows(reader, table))))
-
-
-def _sorted_rows(reader: Reader, table: pa.Table) -> npt.NDArray[np.int64]:
-    """The rows by `on`, the columns of `order_by`, and all that the query reads, as Spark orders them."""
-    layout = reader.layout
-    keys = [table.column(name) for name in (layout.on, *layout.order_by)]
-    keys += [evaluate(table).cast(pa.int8()) for evaluate in layout.predicates.values()]
-    keys += [table.column(name).cast(pa.float64()) for name in layout.attributes.values()]
-    keys += [table.column(name) for name in layout.values if name]
-    columns, order = {}, []
-    for i, key in enumerate(keys):
-        if pa.types.is_boolean(key.type):
-            key = key.cast(pa.int8())
-        if pa.types.is_floating(key.type):
-            # NaN is the greatest value in Spark; Arrow would put it next to the nulls.
-            columns[f"nan{i}"] = pc.is_nan(key).cast(pa.int8())
-            order.append((f"nan{i}", "ascending"))
-        columns[f"key{i}"] = key
-        order.append((f"key{i}", "ascending"))
-    rows = pc.sort_indices(pa.table(columns), sort_keys=order, null_placement="at_start")
-    return rows.to_numpy().astype(np.int64)

@@ -1,7 +1,8 @@
-"""The shuffle plan: any scheme over any DataFrame. Spark sorts each group's tuples, the compiled kernel frames them.
+"""The shuffle plan: any scheme over any DataFrame. Spark brings groups together and sorts by `on`, the kernel frames.
 
-Only the columns that are needed are shuffled, predicates are evaluated by Catalyst before that, and the state of one
-group is all that is kept from one record batch to the next, so memory does not grow with a group's size.
+Only the columns that are needed are shuffled, and predicates are evaluated by Catalyst before that. A partition is sorted by
+`on` alone, its groups mixed: a single number is what Spark sorts fastest, and the kernel takes many groups at once. Only the
+groups' states are kept from one record batch to the next, so memory does not grow with a group's size.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from windrow.frames.groups import Directory
+from windrow.frames.ordering import read_in_order, whole_instants
 from windrow.frames.request import Layout, Reader, Request, frames_table
+from windrow.spark.pieces import MapInArrow
 from windrow.spark.resolve import column, condition
 
 ROWS_AT_ONCE = 100_000
@@ -24,8 +25,7 @@ ROWS_AT_ONCE = 100_000
 def shuffle_frames(df: DataFrame, request: Request, schema: StructType) -> DataFrame:
     """Frames by a sort within groups and the kernel."""
     tuples, layout = select_tuples(df, request)
-    names = tuples.columns
-    return tuples.repartition(*layout.by).sortWithinPartitions(*names).mapInArrow(frame_sorted(request, layout), schema)
+    return tuples.repartition(*layout.by).sortWithinPartitions(layout.on).mapInArrow(frame_sorted(request, layout), schema)
 
 
 def select_tuples(df: DataFrame, request: Request) -> tuple[DataFrame, Layout]:
@@ -54,24 +54,14 @@ def read_column(name: str) -> Callable[[pa.Table], pa.BooleanArray]:
     return read
 
 
-def frame_sorted(request: Request, layout: Layout) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that a Spark task runs over its sorted record batches."""
+def frame_sorted(request: Request, layout: Layout) -> MapInArrow:
+    """The function that a Spark task runs over its record batches, which are sorted by `on`, groups mixed."""
 
     def frame(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reader, framer = Reader(request, layout), request.framer()
-        for table in in_larger_tables(batches):
-            tuples = reader.read(table)
-            last = tuples.group[-1:]
-            keys = reader.directory.keys()
-            yield from frames_table(request, keys, framer.process(tuples)).to_batches()
-            # Groups are contiguous, so every group but the last has ended and can be forgotten.
-            ended = np.setdiff1d(np.arange(len(reader.directory)), last)
-            yield from frames_table(request, keys, framer.finish(ended)).to_batches()
-            state = framer.export(last)
-            framer.clear()
-            framer.adopt(np.zeros(1, np.int64), state)
-            reader.directory = Directory(request.by_types)
-            reader.directory.encode([key.take(pa.array(last)) for key in keys])
+        for table in whole_instants(in_larger_tables(batches), layout.on, request.clock):
+            closed = framer.process(read_in_order(reader, table))
+            yield from frames_table(request, reader.directory.keys(), closed).to_batches()
         yield from frames_table(request, reader.directory.keys(), framer.finish()).to_batches()
 
     return frame

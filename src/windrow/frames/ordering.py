@@ -1,0 +1,60 @@
+"""Putting tuples in order: what sorting by `on` alone leaves open, ties above all, is settled here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.frames.clock import Clock
+from windrow.frames.framer import Tuples
+from windrow.frames.groups import order_of
+from windrow.frames.request import Reader
+
+
+def whole_instants(tables: Iterable[pa.Table], on: str, clock: Clock) -> Iterator[pa.Table]:
+    """Tables sorted by `on`, cut anew so that no two of them share an instant."""
+    held: list[pa.Table] = []
+    for table in tables:
+        instants: npt.NDArray[Any] = clock.read(table.column(on)).numbers
+        first_of_last = int(np.searchsorted(instants, instants[-1], "left"))
+        if first_of_last:
+            yield pa.concat_tables([*held, table.slice(0, first_of_last)]).combine_chunks() if held else table.slice(
+                0, first_of_last
+            )
+            held = []
+        held.append(table.slice(first_of_last))
+    if held:
+        yield pa.concat_tables(held).combine_chunks()
+
+
+def read_in_order(reader: Reader, table: pa.Table) -> Tuples:
+    """The tuples of a table; where a group's are out of order or tied they are sorted first."""
+    tuples = reader.read(table)
+    least = np.iinfo(np.int64).min if tuples.on.dtype == np.int64 else -np.inf
+    last = np.full(len(reader.directory), least, tuples.on.dtype)
+    if order_of(tuples.group, tuples.on, last) == 0:
+        return tuples
+    return reader.read(table.take(pa.array(_sorted_rows(reader, table))))
+
+
+def _sorted_rows(reader: Reader, table: pa.Table) -> npt.NDArray[np.int64]:
+    """The rows by `on`, the columns of `order_by`, and all that the query reads, as Spark orders them."""
+    layout = reader.layout
+    keys = [table.column(name) for name in (layout.on, *layout.order_by)]
+    keys += [evaluate(table).cast(pa.int8()) for evaluate in layout.predicates.values()]
+    keys += [table.column(name).cast(pa.float64()) for name in layout.attributes.values()]
+    keys += [table.column(name) for name in layout.values if name]
+    columns: dict[str, pa.Array] = {}
+    for i, key in enumerate(keys):
+        # Nulls are the least values in Spark and NaN the greatest; Arrow would put both at the end.
+        columns[f"valid{i}"] = pc.is_valid(key).cast(pa.int8())
+        if pa.types.is_floating(key.type):
+            columns[f"nan{i}"] = pc.is_nan(key).cast(pa.int8())
+        columns[f"key{i}"] = key.cast(pa.int8()) if pa.types.is_boolean(key.type) else key
+    rows = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
+    return rows.to_numpy().astype(np.int64)
