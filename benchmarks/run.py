@@ -116,9 +116,8 @@ def memory(spark: SparkSession, rows: int, rounds: int) -> None:
         for shape in (replace(data.STANDARD, rows=rows), replace(data.LARGE, rows=4 * rows)):
             found = alone.measure(data.table(shape), plan, cores=2)
             peaks.append(found.workers_mb)
-            print(
-                f"{shape.rows:,} rows, {plan}: workers {found.workers_mb:.0f} MB, JVM {found.jvm_mb:.0f} MB at their peaks"
-            )
+            sizes = f"workers {found.workers_mb:.0f} MB, JVM {found.jvm_mb:.0f} MB at their peaks"
+            print(f"{shape.rows:,} rows, {plan}: {sizes}")
         say(f"{plan}: workers' peak at four times the rows", peaks[1] / peaks[0], "at most 1.2")
 
 

@@ -1,6 +1,53 @@
-"""Windrow segments and aggregates streams of timestamped tuples on Spark, by what the data says and not by the clock."""
+"""Windrow segments and aggregates streams of timestamped tuples on Spark, by what the data says, not by the clock."""
 
 from windrow.aggregates import AggregateFunction, count, first, last, max, mean, min, stddev, sum, variance
-from windrow.errors import WindrowError
+from windrow.errors import (
+    ColumnError,
+    DataError,
+    OutputError,
+    SessionError,
+    SourceError,
+    SpecError,
+    TypeMismatchError,
+    UnsupportedError,
+    WindrowError,
+)
 from windrow.frames import Aggregate, Boundary, Custom, Delta, DoubleBoundary, Gap, Scheme, Threshold
 from windrow.spark import ParquetSource, explain, fill, frames, parquet, session, widen
+
+__all__ = [
+    "Aggregate",
+    "AggregateFunction",
+    "Boundary",
+    "ColumnError",
+    "Custom",
+    "DataError",
+    "Delta",
+    "DoubleBoundary",
+    "Gap",
+    "OutputError",
+    "ParquetSource",
+    "Scheme",
+    "SessionError",
+    "SourceError",
+    "SpecError",
+    "Threshold",
+    "TypeMismatchError",
+    "UnsupportedError",
+    "WindrowError",
+    "count",
+    "explain",
+    "fill",
+    "first",
+    "frames",
+    "last",
+    "max",
+    "mean",
+    "min",
+    "parquet",
+    "session",
+    "stddev",
+    "sum",
+    "variance",
+    "widen",
+]

@@ -7,9 +7,10 @@ An aggregate is four pure functions over a state, a tuple of numbers:
     merge(a, b)    the state of the values behind `a` followed by those behind `b`
     finish(s)      the result
 
-and, where values can be taken out again, `remove(s, x)`. `merge` is associative but need not commute: `first` and `last`
-are aggregates too. Nulls never reach `add`. The functions are compiled with numba, built-in and user-defined alike, so
-they keep to numbers, tuples and `math`. What an aggregate can do is declared on its class, never guessed from its name.
+and, where values can be taken out again, `remove(s, x)`. `merge` is associative but need not commute: `first` and
+`last` are aggregates too. Nulls never reach `add`. The functions are compiled with numba, built-in and user-defined
+alike, so they keep to numbers, tuples and `math`. What an aggregate can do is declared on its class, never guessed
+from its name.
 """
 
 from __future__ import annotations

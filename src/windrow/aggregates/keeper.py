@@ -51,7 +51,8 @@ class Keeper:
         self.dtype = np.dtype(np.int64 if self.integral else np.float64)
         self.result = aggregate.result_type(values)
         self._zero = np.array(aggregate.zero_state(self.integral), self.dtype)
-        self._algebra = algebra_of(type(aggregate))
+        owner: Any = type(aggregate)
+        self._algebra = algebra_of(owner)
 
     def empty(self, n: int) -> States:
         """The states of `n` frames that have seen nothing."""

@@ -1,9 +1,9 @@
 """A type for each aggregate, by which numba tells them apart.
 
 The compiled loops take a *tag* as their first argument: a named tuple type made for one aggregate class. So numba
-specialises each loop for each aggregate and inlines its functions. The tags of the built-in aggregates are attributes of
-this module, which lets numba find the machine code of an earlier run on disk; the tag of a user's aggregate is not, so
-its loops are compiled anew in each process and never outlive an edit of the user's code.
+specialises each loop for each aggregate and inlines its functions. The tags of the built-in aggregates are attributes
+of this module, which lets numba find the machine code of an earlier run on disk; the tag of a user's aggregate is
+not, so its loops are compiled anew in each process and never outlive an edit of the user's code.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ def tag_of(owner: type, *, builtin: bool) -> Any:
     """The tag of a class, made when first asked for."""
     if owner not in _TAG_OF:
         name = f"Tag{owner.__name__}"
-        made = namedtuple(name, ["tag"], module=__name__)
+        made = namedtuple(name, ["tag"], module=__name__)  # type: ignore[misc]
         if builtin:
             globals()[name] = made
         _CLASS_OF[made] = owner
-        _TAG_OF[owner] = made(0)
+        _TAG_OF[owner] = made(0)  # type: ignore[call-arg]
     return _TAG_OF[owner]
 
 

@@ -1,4 +1,4 @@
-"""Aggregate frames: a new frame whenever an aggregate of the frame has reached a limit. Sections 3.2 and 5.2.4 of "Frames"."""
+"""Aggregate frames: a new frame whenever an aggregate of the frame reaches a limit. "Frames" (2016), 3.2 and 5.2.4."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Aggregate(Scheme):
     aggregate
         Any aggregate, a user's own included, such as `wr.sum("volume")`.
     op
-        `"<"` and `"<="`: frames are maximal, the tuple that would break the condition opens the next frame; a tuple that
-        breaks it by itself is in no frame. `">"` and `">="`: frames are minimal, the tuple that makes the condition true
-        is the frame's last.
+        `"<"` and `"<="`: frames are maximal, the tuple that would break the condition opens the next frame; a tuple
+        that breaks it by itself is in no frame. `">"` and `">="`: frames are minimal, the tuple that makes the
+        condition true is the frame's last.
     limit
         What the aggregate is compared with. A result that is not defined yet neither breaks nor meets the condition.
     max_gap, nulls

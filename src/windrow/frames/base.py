@@ -69,7 +69,7 @@ class Scheme(ABC):
 
     def __repr__(self) -> str:
         shown = []
-        for item in sorted(fields(self), key=lambda item: item.kw_only):
+        for item in sorted(fields(self), key=lambda item: bool(item.kw_only)):
             value = getattr(self, item.name)
             if item.kw_only and value == item.default:
                 continue
@@ -115,7 +115,8 @@ class Scheme(ABC):
         for name in self.attributes:
             if not is_number(types[name]):
                 raise TypeMismatchError(
-                    f"{type(self).__name__}: column {name!r} is of type {types[name]}; a framing attribute must be a number"
+                    f"{type(self).__name__}: column {name!r} is of type {types[name]}; "
+                    "a framing attribute must be a number"
                 )
         self.bind(clock, types)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,7 +31,7 @@ def check_grid(grids: Any, scheme: str) -> dict[str, Grid]:
 def _grid(name: str, grid: Any, scheme: str) -> Grid:
     if isinstance(grid, Sequence) and not isinstance(grid, str):
         points = tuple(check_limit(point, f"{scheme}: a break point of {name!r}") for point in grid)
-        if not points or any(a >= b for a, b in zip(points, points[1:], strict=False)):
+        if not points or any(a >= b for a, b in pairwise(points)):
             raise SpecError(f"{scheme}: the break points of {name!r} must be one or more in rising order, not {grid!r}")
         return points
     width = check_limit(grid, f"{scheme}: the width of {name!r}")

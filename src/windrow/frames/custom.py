@@ -1,4 +1,4 @@
-"""Frames of the user's own: the logical frame operator of section 5.1 of "Frames" (2016) with the user's three functions."""
+"""Frames of the user's own: the logical frame operator of "Frames" (2016), section 5.1, with the user's functions."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Custom(Scheme):
     """Frames by the user's own rules, compiled.
 
     For each tuple, in order: if a frame is open and `close(t, s)` holds, the frame is reported. If it is still open and
-    `update(t, s)` holds, the tuple joins it. If none is open and `open(t, s)` holds, the tuple starts a frame. `t` has the
-    columns as attributes, and the progressing attribute as `t.on`; `s` is the group's state record, which the functions
-    may change. A frame that `close` has not ended when the stream ends is reported with `complete` false.
+    `update(t, s)` holds, the tuple joins it. If none is open and `open(t, s)` holds, the tuple starts a frame. `t`
+    has the columns as attributes, and the progressing attribute as `t.on`; `s` is the group's state record, which the
+    functions may change. A frame that `close` has not ended when the stream ends is reported with `complete` false.
 
     Parameters
     ----------

@@ -47,8 +47,8 @@ class Delta(Scheme):
         `"<="` (default) and `"<"`: frames are maximal, the tuple that would break the condition opens the next frame.
         `">"` and `">="`: frames are minimal, the tuple that makes the condition true is the frame's last.
     reference
-        What moves: `"range"` (default), the largest minus the smallest value of the frame, or `"first"`, the distance to
-        the value of the frame's first tuple.
+        What moves: `"range"` (default), the largest minus the smallest value of the frame, or `"first"`, the distance
+        to the value of the frame's first tuple.
     max_gap, nulls
         As in `Boundary`.
 

@@ -33,7 +33,8 @@ class DoubleBoundary(Scheme):
     """Maximal runs of tuples that lie in two neighbouring cells; every tuple is in two frames.
 
     For each pair of neighbouring cells n and n + 1, the frames are the maximal runs of tuples in that pair. The result
-    has a column `cell_<attribute>` with the lower cell n. Frames are numbered in the order they open, the lower pair first.
+    has a column `cell_<attribute>` with the lower cell n. Frames are numbered in the order they open, the lower pair
+    first.
 
     Parameters
     ----------

@@ -97,7 +97,8 @@ class Directory:
         first = np.empty(distinct, np.int64)
         first[index[::-1]] = np.arange(index.size - 1, -1, -1)
         keys = [array.take(pa.array(first)) for array in arrays]
-        return self._number(keys)[index]
+        codes: Codes = self._number(keys)[index]
+        return codes
 
     def _number(self, keys: Sequence[pa.Array]) -> Codes:
         plain = keys[0].to_pylist() if len(keys) == 1 else list(zip(*(key.to_pylist() for key in keys), strict=True))
@@ -137,7 +138,7 @@ def _look_up(values: Any, table: Any, base: int, codes: Any, met: Any, size: int
 
 @njit(cache=True)
 def order_of(group: Any, on: Any, last: Any) -> int:
-    """How a batch continues each group: 0 in order without ties, 1 with ties, 2 out of order; `last` is brought up to date."""
+    """How a batch continues each group: 0 in order, no ties; 1 with ties; 2 out of order. Brings `last` up to date."""
     found = 0
     for i in range(on.size):
         g = group[i]

@@ -1,7 +1,7 @@
 """Heads: the first run of each group in a stretch of a stream, kept so that it can be joined to what came before.
 
-Only for schemes whose frames are runs of one label: there the first tuple decides whether the run goes on or is cut, and
-the rest of the run follows it.
+Only for schemes whose frames are runs of one label: there the first tuple decides whether the run goes on or is cut,
+and the rest of the run follows it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Runs(NamedTuple):
     """A group's first tuple, and how the run that it opened ended: `status` as of a record, or `NO_HEAD`."""
 
     on: Array
-    breaks: npt.NDArray[np.bool_]
-    status: npt.NDArray[np.int8]
+    breaks: Array
+    status: Array
     end: Array
-    count: npt.NDArray[np.int64]
+    count: Array  # type: ignore[assignment]
     closed: Array
 
 
@@ -37,10 +37,10 @@ class Heads(NamedTuple):
     """The heads of some groups, with what the scheme read of the first tuple and the run's aggregates."""
 
     on: Array
-    breaks: npt.NDArray[np.bool_]
-    status: npt.NDArray[np.int8]
+    breaks: Array
+    status: Array
     end: Array
-    count: npt.NDArray[np.int64]
+    count: Array  # type: ignore[assignment]
     closed: Array
     inputs: dict[str, Array]
     aggregates: tuple[States, ...]
@@ -126,7 +126,8 @@ def read_heads(table: pa.Table, framer: Framer) -> Heads:
         for name, like in _no_inputs(framer, 0).items()
     }
     states = tuple(fields_of(f"aggregate{j}.", keeper.empty(0), table) for j, keeper in enumerate(framer.keepers))
-    return Heads(*fields_of("", _no_runs(framer, 0), table), inputs, states)
+    runs: Runs = fields_of("", _no_runs(framer, 0), table)
+    return Heads(runs.on, runs.breaks, runs.status, runs.end, runs.count, runs.closed, inputs, states)
 
 
 def extend_by_heads(framer: Framer, groups: npt.NDArray[np.int64], heads: Heads, rows: npt.NDArray[np.int64]) -> None:

@@ -23,8 +23,10 @@ def whole_instants(tables: Iterable[pa.Table], on: str, clock: Clock) -> Iterato
         instants: npt.NDArray[Any] = clock.read(table.column(on)).numbers
         first_of_last = int(np.searchsorted(instants, instants[-1], "left"))
         if first_of_last:
-            yield pa.concat_tables([*held, table.slice(0, first_of_last)]).combine_chunks() if held else table.slice(
-                0, first_of_last
+            yield (
+                pa.concat_tables([*held, table.slice(0, first_of_last)]).combine_chunks()
+                if held
+                else table.slice(0, first_of_last)
             )
             held = []
         held.append(table.slice(first_of_last))
@@ -57,4 +59,5 @@ def _sorted_rows(reader: Reader, table: pa.Table) -> npt.NDArray[np.int64]:
             columns[f"nan{i}"] = pc.is_nan(key).cast(pa.int8())
         columns[f"key{i}"] = key.cast(pa.int8()) if pa.types.is_boolean(key.type) else key
     rows = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
-    return rows.to_numpy().astype(np.int64)
+    order: npt.NDArray[np.int64] = rows.to_numpy().astype(np.int64)
+    return order

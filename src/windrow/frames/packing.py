@@ -18,7 +18,7 @@ def pack(tables: Sequence[pa.Table]) -> bytes:
     for table in tables:
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue())
 
 
 def unpack(data: bytes | pa.Buffer) -> list[pa.Table]:

@@ -22,16 +22,16 @@ OPEN, FINAL, DROPPED, PART = 0, 1, 2, 3
 class Records(NamedTuple):
     """The frames opened so far, one a row; what is past the last one used is not initialised."""
 
-    group: npt.NDArray[np.int64]
-    number: npt.NDArray[np.int64]
+    group: Array
+    number: Array
     start: Array
     end: Array
     closed: Array
-    count: npt.NDArray[np.int64]
-    status: npt.NDArray[np.int8]
-    complete: npt.NDArray[np.bool_]
-    into: npt.NDArray[np.int64]
-    label: npt.NDArray[np.int64]
+    count: Array  # type: ignore[assignment]  # a tuple has a method of that name, which nobody needs here
+    status: Array
+    complete: Array
+    into: Array
+    label: Array
     memo: Array
 
     @classmethod
@@ -106,7 +106,7 @@ def close_record(groups: Groups, records: Records, k: int, t: Any) -> None:
 @njit(cache=True)
 def must_cut(batch: Batch, i: int, end: Any, max_gap: Any) -> bool:
     """Whether tuple `i` cannot be in a frame that ends at `end`: a null breaks it, or the gap is too long."""
-    return (batch.breaks.size > 0 and batch.breaks[i]) or batch.on[i] - end > max_gap
+    return (batch.breaks.size > 0 and batch.breaks[i]) or batch.on[i] - end > max_gap  # type: ignore[no-any-return]
 
 
 @njit(cache=True)

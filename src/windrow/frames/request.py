@@ -52,7 +52,7 @@ class Request:
 
     @property
     def schema(self) -> pa.Schema:
-        """The result: `by`, `frame`, `start`, `end`, `closed_at`, `count`, `complete`, the scheme's own, the aggregates."""
+        """The result: `by`, `frame`, `start`, `end`, `closed_at`, `count`, `complete`, the scheme's, the aggregates."""
         on = self.clock.type
         framer = self.framer()
         fields = [(name, self.types[name]) for name in self.by]

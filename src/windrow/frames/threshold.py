@@ -154,7 +154,7 @@ def _opens(hit: Array, stop: Array, i: int) -> bool:
 def _qualifies(records: Records, k: int, min_count: int, min_duration: Any) -> bool:
     """Without a minimum, `end - start` is not asked: it means nothing if both are infinite, or past 64 bits apart."""
     lasts = min_duration <= 0 or records.end[k] - records.start[k] >= min_duration
-    return records.count[k] >= min_count and lasts
+    return records.count[k] >= min_count and lasts  # type: ignore[no-any-return]
 
 
 @njit(cache=True)
@@ -191,8 +191,9 @@ def _segments(
 ) -> int:  # fmt: skip
     """Each group has an off record (column 0) and a run (column 1) of which it is not yet known whether it qualifies.
 
-    Once a run qualifies, the off record before it is closed. A run that ends too short becomes part of the off record; the
-    tuples after it go to a further part, so that the parts of a frame, in the order of their records, are in time order.
+    Once a run qualifies, the off record before it is closed. A run that ends too short becomes part of the off
+    record; the tuples after it go to a further part, so that the parts of a frame, in the order of their records, are
+    in time order.
     """
     tail = groups.open[:, 0].copy()
     for i in range(batch.on.size):

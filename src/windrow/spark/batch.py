@@ -72,9 +72,9 @@ def frames(
 
     Returns
     -------
-    One row a frame: the `by` columns, `frame` (numbered from 0 in each group), `start` and `end` (the `on` of its first and
-    last tuple), `closed_at` (the `on` of the tuple that ended it; null where the stream ended first), `count` (of tuples),
-    `complete`, what the scheme adds, and the aggregates.
+    One row a frame: the `by` columns, `frame` (numbered from 0 in each group), `start` and `end` (the `on` of its
+    first and last tuple), `closed_at` (the `on` of the tuple that ended it; null where the stream ended first),
+    `count` (of tuples), `complete`, what the scheme adds, and the aggregates.
 
     Examples
     --------
@@ -136,7 +136,8 @@ def _planned(
     if plan in ("auto", "scan"):
         scan = _scan(source, request, nulls_on)
         if isinstance(scan, ScanPlan):
-            reason = f"Parquet in the order of {request.on!r}: {len(scan.chunks)} chunk(s) read with pyarrow, no sort, no shuffle"
+            how = f"{len(scan.chunks)} chunk(s) read with pyarrow, no sort, no shuffle"
+            reason = f"Parquet in the order of {request.on!r}: {how}"
             return Choice("scan", (reason,)), scan_frames(source, scan, schema)  # type: ignore[arg-type]
         if plan == "scan" and not isinstance(source, ParquetSource):
             raise UnsupportedError(f"plan='scan': {scan}")
@@ -198,5 +199,8 @@ def result_schema(df: DataFrame, request: Request) -> StructType:
             found[name] = next(f.dataType for f in df.schema.fields if f.name.lower() == aggregate.column.lower())
     never_null = {*request.by, "frame", "start", "end", "count", "complete", *request.scheme.extras}
     return StructType(
-        [StructField(f.name, found.get(f.name) or from_arrow_type(f.type), f.name not in never_null) for f in request.schema]
+        [
+            StructField(f.name, found.get(f.name) or from_arrow_type(f.type), f.name not in never_null)
+            for f in request.schema
+        ]
     )

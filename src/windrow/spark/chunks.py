@@ -1,13 +1,15 @@
 """Cutting Parquet into chunks along the progressing attribute, and reading a chunk in order.
 
-A chunk covers a range of `on`, open below and closed above, and names the row groups that reach into it. So a tie in `on`
-is never cut, and row groups that overlap a little, as logs do, cost a second read of the overlap and nothing else.
+A chunk covers a range of `on`, open below and closed above, and names the row groups that reach into it. So a tie in
+`on` is never cut, and row groups that overlap a little, as logs do, cost a second read of the overlap and nothing
+else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,7 @@ ROWS_A_REPLAY = 65_536
 
 @dataclass(frozen=True)
 class Chunk:
-    """The tuples with `after < on <= upto` (None: no bound) and the row groups that have some, by their smallest `on`."""
+    """The tuples with `after < on <= upto` (None: no bound), and the row groups that have some, by least `on`."""
 
     number: int
     after: Any
@@ -58,7 +60,8 @@ def _or(value: Any, other: Any) -> Any:
 def _most_waiting(row_groups: Sequence[RowGroup]) -> int:
     """The most rows that can have to wait, in a chunk, for a later row group that begins before they end."""
     ordered = sorted(row_groups, key=lambda group: group.low)
-    most, waiting = 0, []
+    most = 0
+    waiting: list[RowGroup] = []
     for group in ordered:
         waiting = [other for other in waiting if other.high > group.low] + [group]
         most = max(most, sum(other.rows for other in waiting))
@@ -71,7 +74,7 @@ def cut_chunks(row_groups: Sequence[RowGroup], wanted: int) -> list[Chunk]:
     share = sum(group.rows for group in ordered) / max(wanted, 1)
     cuts: list[Any] = []
     rows, high = 0, ordered[0].high
-    for group, following in zip(ordered, ordered[1:], strict=False):
+    for group, following in pairwise(ordered):
         rows += group.rows
         high = max(high, group.high)
         if rows >= share * (len(cuts) + 1) - group.rows / 2 and following.high > high and len(cuts) < wanted - 1:
@@ -114,7 +117,7 @@ class ChunkReader:
         return self.clock.read(table.column(self.on)).numbers
 
     def _mixed(self, held: list[pa.Table], table: pa.Table) -> list[pa.Table]:
-        """The rows held back with those of the new table that do not come after all of them, then the other new ones."""
+        """The rows held back, with the new ones that do not come after all of them; then the other new ones."""
         if not held:
             return [table]
         last = max(self._on(part).max() for part in held)

@@ -49,7 +49,7 @@ def native_frames(df: DataFrame, request: Request, schema: StructType) -> DataFr
 
 
 def _tuples(df: DataFrame, request: Request, keys: list[str]) -> DataFrame:
-    """What the query reads, under names of our own: the keys, then all by which tuples are ordered, most important first.
+    """What the query reads, by names of our own: the keys, then all by which tuples are ordered, in that order.
 
     `__hit` tells the tuples that can be in a frame from those that only end one.
     """
@@ -66,7 +66,7 @@ def _tuples(df: DataFrame, request: Request, keys: list[str]) -> DataFrame:
 
 
 def _hit(scheme: Scheme, attributes: list[Column]) -> tuple[Column, Column | None]:
-    """Whether a tuple can be in a frame, and whether it takes part at all (None: each does), by the policy for nulls."""
+    """Whether a tuple can be in a frame, and whether it takes part at all (None: each does), by the null policy."""
     if isinstance(scheme, Threshold):
         truth = condition(scheme.predicate)
         return F.coalesce(truth, F.lit(False)), truth.isNotNull() if scheme.nulls == "skip" else None

@@ -118,7 +118,8 @@ def file_system(path: str) -> tuple[pafs.FileSystem, str]:
     """The file system of a path or URI as pyarrow knows it, and the path in it; a local one is made absolute."""
     if not has_scheme(path):
         return pafs.LocalFileSystem(), str(Path(path).absolute())
-    return pafs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
+    system, root = pafs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
+    return system, root
 
 
 def has_scheme(path: str) -> bool:

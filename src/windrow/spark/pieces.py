@@ -1,7 +1,8 @@
 """Sending what was found in a chunk to where its seams are reconciled, in pieces of Arrow.
 
-Groups are spread over buckets. A chunk sends to each bucket the frames of its groups, then the tuples that a replay may need
-where they cannot be read again, and last the state in which it left each group. One task a bucket takes the chunks in order.
+Groups are spread over buckets. A chunk sends to each bucket the frames of its groups, then the tuples that a replay
+may need where they cannot be read again, and last the state in which it left each group. One task a bucket takes the
+chunks in order.
 """
 
 from __future__ import annotations

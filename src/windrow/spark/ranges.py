@@ -1,8 +1,8 @@
-"""The shuffle plan for one group, or a few, or a hot one: sorted by range of group and `on`, so that all cores share it.
+"""The shuffle plan for one group, a few, or a hot one: sorted by range of group and `on`, all cores share it.
 
-A range may begin in the middle of a group. So each is framed from the empty state and the seams are reconciled as in a scan.
-A DataFrame cannot be read again from the middle: a scheme that is not stitched sends along the tuples of the range's first
-group, which is the only one that a seam can cut.
+A range may begin in the middle of a group. So each is framed from the empty state and the seams are reconciled as in a
+scan. A DataFrame cannot be read again from the middle: a scheme that is not stitched sends along the tuples of the
+range's first group, which is the only one that a seam can cut.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def why_ranges(df: DataFrame, request: Request) -> str | None:
         return "there is one group"
     if cores == 1:
         return None
-    sizes = df.select(*map(column, request.by)).sample(SAMPLED, seed=1).groupBy(*map(column, request.by)).count()
+    sizes = (
+        df.select(*map(column, request.by)).sample(fraction=SAMPLED, seed=1).groupBy(*map(column, request.by)).count()
+    )
     largest, rows = sizes.agg(F.max("count"), F.sum("count")).collect()[0]
     if not rows or largest <= rows / cores:
         return None

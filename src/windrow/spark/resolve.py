@@ -170,7 +170,7 @@ def explain_analysis(error: PySparkException, option: str, shown: str, names: Se
     """Turn what Spark's analyser says into one of our errors."""
     kind = error.getCondition() or ""
     said = str(error).strip().splitlines()[0]
-    if kind.startswith("UNRESOLVED_COLUMN") or kind.startswith("UNRESOLVED_FIELD"):
+    if kind.startswith(("UNRESOLVED_COLUMN", "UNRESOLVED_FIELD")):
         missing = (error.getMessageParameters() or {}).get("objectName", "?").strip("`")
         raise ColumnError.unknown(missing, f"{option} {shown}", names) from None
     wrong: type[WindrowError] = TypeMismatchError if "DATATYPE_MISMATCH" in kind else SpecError

@@ -1,7 +1,7 @@
 """The scan plan: each task reads a chunk of Parquet with pyarrow and frames it. No sort, no shuffle of rows.
 
-A task keeps a state for every group it meets and starts each from the empty state. What it hands on is small: the frames
-it found, and the state each group was left in. `seams.py` puts the chunks together.
+A task keeps a state for every group it meets and starts each from the empty state. What it hands on is small: the
+frames it found, and the state each group was left in. `seams.py` puts the chunks together.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ from windrow.frames.predicate import parse_predicate
 from windrow.frames.request import Layout, Reader, Request, frames_table
 from windrow.spark.chunks import Chunk, ChunkReader, cut_chunks, why_not_chunks
 from windrow.spark.parquet import (
-    Footers, NoStatistics, ParquetSource, RowGroup, has_scheme, read_footers, read_row_group,
+    Footers,
+    NoStatistics,
+    ParquetSource,
+    RowGroup,
+    has_scheme,
+    read_footers,
+    read_row_group,
 )  # fmt: skip
 from windrow.spark.pieces import PIECES, MapInArrow, ReplayChunk, Sender, reconciled
 from windrow.spark.session import parallelism

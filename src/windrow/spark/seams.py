@@ -2,11 +2,12 @@
 
 A chunk cannot know the state its predecessor will hand over, so it is run from the empty state. Afterwards the chunk is
 replayed from the true state, side by side with a run from the empty state, only until both are in the same state: from
-there on they agree for ever, and what the first run found stands. A group that nothing was open in needs no replay. A group
-that never agrees is replayed to the chunk's end: nothing is ever wrong, only slower. The rule holds for any scheme.
+there on they agree for ever, and what the first run found stands. A group that nothing was open in needs no replay. A
+group that never agrees is replayed to the chunk's end: nothing is ever wrong, only slower. The rule holds for any
+scheme.
 
-Where frames are runs of one label, both states agree as soon as the first run of the chunk is over. What happens until then
-is known from that run's summary, its head, so these schemes are stitched without reading a tuple again.
+Where frames are runs of one label, both states agree as soon as the first run of the chunk is over. What happens
+until then is known from that run's summary, its head, so these schemes are stitched without reading a tuple again.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ class Seams:
 
 @dataclass
 class Book:
-    """For each group of a chunk: whether its speculated run stands, from which frame on, and how far numbers are off."""
+    """For each group of a chunk: whether its speculated run stands, from which frame on, how far numbers are off."""
 
     stands: npt.NDArray[np.bool_]
     first: Codes
@@ -196,4 +197,5 @@ def _same_records(truth: Framer, mine: Codes, guess: Framer, theirs: Codes, shif
     same: npt.NDArray[np.bool_] = (a.start == b.start) & (a.end == b.end) & (a.count == b.count)
     same &= np.where(b.number >= 0, a.number == b.number + shift, a.number < 0)
     same &= (a.label == b.label).all(axis=1)
-    return same & ((a.memo == b.memo) | (np.isnan(a.memo) & np.isnan(b.memo))).all(axis=1)
+    same &= ((a.memo == b.memo) | (np.isnan(a.memo) & np.isnan(b.memo))).all(axis=1)
+    return same

@@ -1,8 +1,9 @@
 """The shuffle plan: any scheme over any DataFrame. Spark brings groups together and sorts by `on`, the kernel frames.
 
-Only the columns that are needed are shuffled, and predicates are evaluated by Catalyst before that. A partition is sorted by
-`on` alone, its groups mixed: a single number is what Spark sorts fastest, and the kernel takes many groups at once. Only the
-groups' states are kept from one record batch to the next, so memory does not grow with a group's size.
+Only the columns that are needed are shuffled, and predicates are evaluated by Catalyst before that. A partition is
+sorted by `on` alone, its groups mixed: a single number is what Spark sorts fastest, and the kernel takes many groups
+at once. Only the groups' states are kept from one record batch to the next, so memory does not grow with a group's
+size.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ ROWS_AT_ONCE = 100_000
 def shuffle_frames(df: DataFrame, request: Request, schema: StructType) -> DataFrame:
     """Frames by a sort within groups and the kernel."""
     tuples, layout = select_tuples(df, request)
-    return tuples.repartition(*layout.by).sortWithinPartitions(layout.on).mapInArrow(frame_sorted(request, layout), schema)
+    ordered = tuples.repartition(*layout.by).sortWithinPartitions(layout.on)
+    return ordered.mapInArrow(frame_sorted(request, layout), schema)
 
 
 def select_tuples(df: DataFrame, request: Request) -> tuple[DataFrame, Layout]:
