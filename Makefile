@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+KERNELS := $(VENV)/.kernels
 
 .DEFAULT_GOAL := help
 .PHONY: help venv java demo test check bench catalogue clean
@@ -18,17 +19,22 @@ $(STAMP): pyproject.toml constraints.txt scripts/ensure_python.sh
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench]"
 	@touch $@
 
+# numba keys machine code only by the file of the kernel, not by the files of the functions it inlines.
+$(KERNELS): $(STAMP) $(shell find src -name '*.py')
+	@find src -name '*.nb[ic]' -delete
+	@touch $@
+
 java: ## find Java 17 or newer, or install it (Debian and Ubuntu, as root)
 	@scripts/ensure_java.sh
 
-demo: java venv ## find congestion episodes and dye frames in made-up data, with pictures
+demo: java venv $(KERNELS) ## find congestion episodes and dye frames in made-up data, with pictures
 	$(BIN)/windrow demo
 
-test: java venv ## core tests, then those that need Spark
+test: java venv $(KERNELS) ## core tests, then those that need Spark
 	$(BIN)/python -m pytest -m "not spark"
 	$(BIN)/python -m pytest -m spark
 
-check: java venv ## lint, format, types, layers, examples in docstrings and README
+check: java venv $(KERNELS) ## lint, format, types, layers, examples in docstrings and README
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src
@@ -36,11 +42,11 @@ check: java venv ## lint, format, types, layers, examples in docstrings and READ
 	$(BIN)/python -m pytest --doctest-modules src
 	$(BIN)/python -m pytest --doctest-glob=README.md README.md
 
-bench: java venv ## Windrow beside its peers (makes its data in bench-data/ first)
+bench: java venv $(KERNELS) ## Windrow beside its peers (makes its data in bench-data/ first)
 	$(BIN)/python benchmarks/run.py
 
 catalogue: venv ## write catalogue.md from the classes
-	$(BIN)/python scripts/catalogue.py
+	$(BIN)/python scripts/catalogue.py > catalogue.md
 
 clean: ## remove .venv, caches and whatever demo and Spark leave behind (not bench-data/)
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist

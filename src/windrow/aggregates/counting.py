@@ -28,7 +28,7 @@ class Count(AggregateFunction):
     keeps_integers: ClassVar[bool] = True
     accepts_instants: ClassVar[bool] = True
     monotonic = "always"
-    source: ClassVar[str] = "papers/004, table 3.1"
+    source: ClassVar[str] = "On a design space for sliding windows (2011), table 3.1"
     builtin: ClassVar[bool] = True
 
     @property

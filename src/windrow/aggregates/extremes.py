@@ -21,7 +21,7 @@ class _Extreme(AggregateFunction):
     keeps_integers: ClassVar[bool] = True
     accepts_instants: ClassVar[bool] = True
     duplicate_sensitive: ClassVar[bool] = False
-    source: ClassVar[str] = "papers/004, table 3.1"
+    source: ClassVar[str] = "On a design space for sliding windows (2011), table 3.1"
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
         """The type of the column; a decimal becomes a float."""

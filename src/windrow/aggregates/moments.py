@@ -24,7 +24,7 @@ class Variance(AggregateFunction):
     """
 
     needs: ClassVar[int] = 2
-    source: ClassVar[str] = "papers/004, table 3.1"
+    source: ClassVar[str] = "On a design space for sliding windows (2011), table 3.1"
     builtin: ClassVar[bool] = True
 
     @staticmethod

@@ -24,7 +24,7 @@ class Sum(AggregateFunction):
     kind: ClassVar[Kind] = "distributive"
     keeps_integers: ClassVar[bool] = True
     monotonic = "non-negative"
-    source: ClassVar[str] = "papers/004, table 3.1"
+    source: ClassVar[str] = "On a design space for sliding windows (2011), table 3.1"
     builtin: ClassVar[bool] = True
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
@@ -61,7 +61,7 @@ class Mean(AggregateFunction):
     40.5
     """
 
-    source: ClassVar[str] = "papers/004, table 3.1"
+    source: ClassVar[str] = "On a design space for sliding windows (2011), table 3.1"
     builtin: ClassVar[bool] = True
 
     @staticmethod

@@ -60,7 +60,7 @@ class Aggregate(Scheme):
     op: str
     limit: float
 
-    source: ClassVar[str] = "papers/000, 3.2 and 5.2.4"
+    source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.4"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -49,7 +49,7 @@ class Boundary(Scheme):
 
     grid: Mapping[str, float | Sequence[float]]
 
-    source: ClassVar[str] = "papers/000, 3.2 and 5.2.2"
+    source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.2"
     closure: ClassVar[frozenset[Closure]] = frozenset({"union", "sub-interval"})
 
     def __post_init__(self) -> None:

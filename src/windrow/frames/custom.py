@@ -73,7 +73,7 @@ class Custom(Scheme):
     update: Rule | None = field(default=None, kw_only=True)
     state: Mapping[str, float] = field(default_factory=dict, kw_only=True)
 
-    source: ClassVar[str] = "papers/000, 5.1"
+    source: ClassVar[str] = "Frames (2016), 5.1"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -64,7 +64,7 @@ class Delta(Scheme):
     op: str = field(default="<=", kw_only=True)
     reference: str = field(default="range", kw_only=True)
 
-    source: ClassVar[str] = "papers/000, 3.2 and 5.2.3"
+    source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.3"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -51,7 +51,7 @@ class DoubleBoundary(Scheme):
 
     grid: Mapping[str, float | Sequence[float]]
 
-    source: ClassVar[str] = "papers/000, 3.2"
+    source: ClassVar[str] = "Frames (2016), 3.2"
     closure: ClassVar[frozenset[Closure]] = frozenset({"sub-interval"})
 
     def __post_init__(self) -> None:

@@ -34,7 +34,7 @@ class Gap(Scheme):
 
     gap: Duration
 
-    source: ClassVar[str] = "sessions; papers/000, section 3 (local condition on the extent)"
+    source: ClassVar[str] = "sessions; Frames (2016), section 3 (local condition on the extent)"
     closure: ClassVar[frozenset[Closure]] = frozenset({"union", "sub-interval"})
 
     def __post_init__(self) -> None:

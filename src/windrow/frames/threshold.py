@@ -73,7 +73,7 @@ class Threshold(Scheme):
     segments: bool = field(default=False, kw_only=True)
     nulls: str = field(default="false", kw_only=True)
 
-    source: ClassVar[str] = "papers/000, 3.2 and 5.2.1; papers/001; papers/002"
+    source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.1; Capturing episodes (2012); Framing systems II"
     closure: ClassVar[frozenset[Closure]] = frozenset({"union"})
     policies: ClassVar[tuple[str, ...]] = ("false", "skip", "break", "error")
 
