@@ -15,6 +15,8 @@ from windrow.errors import (
 from windrow.frames import Aggregate, Boundary, Custom, Delta, DoubleBoundary, Gap, Scheme, Threshold
 from windrow.spark import ParquetSource, explain, fill, frames, parquet, session, widen
 
+__version__ = "0.1.0"
+
 __all__ = [
     "Aggregate",
     "AggregateFunction",
@@ -35,6 +37,7 @@ __all__ = [
     "TypeMismatchError",
     "UnsupportedError",
     "WindrowError",
+    "__version__",
     "count",
     "explain",
     "fill",

@@ -18,11 +18,11 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from windrow import __version__
 from windrow.commands import Commands
 from windrow.commands.demo import add_demo
 from windrow.commands.failures import bad_input, gist
@@ -46,7 +46,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = Parser(
         prog="windrow", description="Segment tables by what the data says and not by the clock.", allow_abbrev=False
     )
-    parser.add_argument("--version", action="version", version=f"windrow {_version()}")
+    parser.add_argument("--version", action="version", version=f"windrow {__version__}")
     commands: Commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for add in (add_demo, add_frames, add_fill):
         add(commands)
@@ -144,13 +144,6 @@ def _termination_as_exit() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _version() -> str:
-    try:
-        return version("windrow")
-    except PackageNotFoundError:
-        return "0 (not installed)"
 
 
 if __name__ == "__main__":
