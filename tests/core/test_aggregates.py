@@ -348,3 +348,15 @@ def test_an_aggregate_is_a_value(kind: type[AggregateFunction]) -> None:
 
 def test_aggregates_of_different_kinds_differ() -> None:
     assert len({kind("v") for kind in KINDS}) == len(KINDS)
+
+
+@pytest.mark.parametrize("values", [[2**63 - 1, 1], [-(2**63), -1], [2**62, 2**62, -5]])
+def test_a_sum_past_64_bits_is_an_error_and_never_a_wrong_number(values):
+    with pytest.raises(wr.DataError, match=r"sum\('v'\) is past 64 bits"):
+        wr.sum("v").compute(values)
+
+
+def test_sums_at_the_edge_of_64_bits_are_exact():
+    assert wr.sum("v").compute([2**63 - 1, -1, 1]) == 2**63 - 1
+    assert wr.sum("v").compute([-(2**63), 1, -1]) == -(2**63)
+    assert wr.sum("v").compute([float("inf"), -1.0]) == float("inf")

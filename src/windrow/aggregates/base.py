@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates.tags import tag_of
@@ -128,6 +129,9 @@ class AggregateFunction:
     def zero_state(self, integral: bool) -> tuple[float, ...]:
         """The state of no values, over integers or over floats."""
         return type(self).zero(integral) if self.keeps_integers else type(self).zero()
+
+    def check(self, numbers: npt.NDArray[Any]) -> None:
+        """Raise if any of these states, one a row, cannot be finished truly."""
 
     def compute(self, values: Any) -> Any:
         """Aggregate a plain sequence of values; None is a null and is skipped.

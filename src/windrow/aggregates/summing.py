@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates.base import AggregateFunction, Kind
+from windrow.errors import DataError
 
 State = tuple[float, float]
 
@@ -15,6 +18,8 @@ State = tuple[float, float]
 @dataclass(frozen=True, repr=False)
 class Sum(AggregateFunction):
     """The sum: of integers as a 64-bit integer, of floats as a float.
+
+    The state is the sum, and how often it wrapped around 64 bits: such a sum is an error, never a wrong number.
 
     >>> import windrow as wr
     >>> wr.sum("volume").compute([3, 4, None])
@@ -31,25 +36,33 @@ class Sum(AggregateFunction):
         """A 64-bit integer over integers, a float over anything else."""
         return pa.int64() if pa.types.is_integer(values) else pa.float64()
 
+    def check(self, numbers: npt.NDArray[Any]) -> None:
+        """Refuse sums that were once past 64 bits."""
+        past = int(np.count_nonzero(numbers[:, 1]))
+        if past:
+            raise DataError(f"{self!r} is past 64 bits in {past} frame(s); cast column {self.column!r} to double")
+
     @staticmethod
     def zero(integral: bool) -> tuple[float, ...]:  # noqa: D102
-        return (0,)
+        return (0, 0)
 
     @staticmethod
-    def add(s: tuple[float], x: float) -> tuple[float]:  # noqa: D102
-        return (s[0] + x,)
+    def add(s: State, x: float) -> State:  # noqa: D102
+        total = s[0] + x
+        return (total, s[1] + ((x > 0) & (total < s[0])) + ((x < 0) & (total > s[0])))
 
     @staticmethod
-    def merge(a: tuple[float], b: tuple[float]) -> tuple[float]:  # noqa: D102
-        return (a[0] + b[0],)
+    def merge(a: State, b: State) -> State:  # noqa: D102
+        total = a[0] + b[0]
+        return (total, a[1] + b[1] + ((b[0] > 0) & (total < a[0])) + ((b[0] < 0) & (total > a[0])))
 
     @staticmethod
-    def finish(s: tuple[float]) -> float:  # noqa: D102
+    def finish(s: State) -> float:  # noqa: D102
         return s[0]
 
     @staticmethod
-    def remove(s: tuple[float], x: float) -> tuple[float]:  # noqa: D102
-        return (s[0] - x,)
+    def remove(s: State, x: float) -> State:  # noqa: D102
+        return (s[0] - x, s[1])
 
 
 @dataclass(frozen=True, repr=False)
