@@ -131,7 +131,7 @@ class AggregateFunction:
         return type(self).zero(integral) if self.keeps_integers else type(self).zero()
 
     def check(self, numbers: npt.NDArray[Any]) -> None:
-        """Raise if any of these states, one a row, cannot be finished truly."""
+        """Raise if any of these states over integers, one a row, cannot be finished truly."""
 
     def compute(self, values: Any) -> Any:
         """Aggregate a plain sequence of values; None is a null and is skipped.

@@ -74,7 +74,8 @@ class Keeper:
 
     def finish(self, states: States) -> pa.Array:
         """The results of all states."""
-        self.aggregate.check(states.numbers)
+        if self.integral:
+            self.aggregate.check(states.numbers)
         floating = pa.types.is_floating(self.result)
         out = np.empty(states.seen.size, np.float64 if floating else np.int64)
         self._algebra.finish(states.numbers, out)

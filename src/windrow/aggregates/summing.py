@@ -13,13 +13,15 @@ from windrow.aggregates.base import AggregateFunction, Kind
 from windrow.errors import DataError
 
 State = tuple[float, float]
+LARGEST = int(np.iinfo(np.int64).max)
+SMALLEST = int(np.iinfo(np.int64).min)
 
 
 @dataclass(frozen=True, repr=False)
 class Sum(AggregateFunction):
     """The sum: of integers as a 64-bit integer, of floats as a float.
 
-    The state is the sum, and how often it wrapped around 64 bits: such a sum is an error, never a wrong number.
+    The state is the sum, and how often it went past 64 bits: an error, never a wrong number (-1 over floats).
 
     >>> import windrow as wr
     >>> wr.sum("volume").compute([3, 4, None])
@@ -44,17 +46,18 @@ class Sum(AggregateFunction):
 
     @staticmethod
     def zero(integral: bool) -> tuple[float, ...]:  # noqa: D102
-        return (0, 0)
+        return (0, 0 if integral else -1)
 
     @staticmethod
     def add(s: State, x: float) -> State:  # noqa: D102
-        total = s[0] + x
-        return (total, s[1] + ((x > 0) & (total < s[0])) + ((x < 0) & (total > s[0])))
+        # Asked before adding: afterwards it would be too late, since what 64 bits do not hold is undefined.
+        past = ((x > 0) & (s[0] > LARGEST - x)) | ((x < 0) & (s[0] < SMALLEST - x))
+        return (s[0] + x, s[1] + past if s[1] >= 0 else s[1])
 
     @staticmethod
     def merge(a: State, b: State) -> State:  # noqa: D102
-        total = a[0] + b[0]
-        return (total, a[1] + b[1] + ((b[0] > 0) & (total < a[0])) + ((b[0] < 0) & (total > a[0])))
+        past = ((b[0] > 0) & (a[0] > LARGEST - b[0])) | ((b[0] < 0) & (a[0] < SMALLEST - b[0]))
+        return (a[0] + b[0], a[1] + b[1] + past if a[1] >= 0 else a[1])
 
     @staticmethod
     def finish(s: State) -> float:  # noqa: D102
