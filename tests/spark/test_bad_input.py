@@ -229,3 +229,87 @@ def test_good_input_warns_of_nothing(loops):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert wr.frames(loops, HIT, on="minute").count() == 1
+
+
+def make_total(factor: float):
+    class Total(wr.AggregateFunction):
+        zero = staticmethod(lambda: (0.0,))
+        add = staticmethod(lambda s, x: (s[0] + x,))
+        merge = staticmethod(lambda a, b: (a[0] + b[0],))
+        finish = staticmethod(lambda s: s[0] * factor)
+
+    return Total
+
+
+def test_an_aggregate_that_is_defined_again_under_its_name_is_a_new_one(loops):
+    for factor in (1.0, 100.0):
+        frames = wr.frames(loops, HIT, on="minute", agg={"u": make_total(factor)("speed")})
+        assert frames.first()["u"] == 59.0 * factor
+
+
+def test_an_aggregate_that_does_not_compile_is_refused_before_any_job(loops):
+    class Odd(wr.AggregateFunction):
+        zero = staticmethod(lambda: (0.0,))
+        add = staticmethod(lambda s: s)
+        merge = staticmethod(lambda a, b: a)
+        finish = staticmethod(lambda s: s[0])
+
+    said = refusal(SpecError, lambda: wr.frames(loops, HIT, on="minute", agg={"u": Odd("speed")}))
+    assert "odd('speed') cannot be compiled" in said
+
+
+@pytest.mark.parametrize("rule", [lambda t: True, lambda t, s: t.pace > 1, lambda t, s: eval("t.speed")])
+def test_custom_functions_that_do_not_compile_are_refused_before_any_job(loops, rule):
+    scheme = wr.Custom(["speed"], open=rule, close=lambda t, s: False)
+    assert "a function" in refusal(SpecError, lambda: wr.frames(loops, scheme, on="minute"))
+
+
+def test_a_column_predicate_that_is_no_condition_on_one_row(loops):
+    from pyspark.sql import functions as F
+
+    refusal(SpecError, lambda: wr.frames(loops, wr.Threshold(F.sum("speed") < 3), on="minute"))
+
+
+def test_by_that_is_no_name(loops):
+    assert "by: 3" in refusal(SpecError, lambda: wr.frames(loops, HIT, on="minute", by=3))
+
+
+def test_no_session_for_parquet():
+    assert "None" in refusal(SpecError, lambda: wr.parquet(None, "somewhere"))
+
+
+def test_files_in_inner_folders_are_no_data(spark, tmp_path):
+    (tmp_path / "x").mkdir()
+    pq.write_table(pa.table({"t": [1], "speed": [1.0]}), tmp_path / "x" / "inner.parquet")
+    refusal(SourceError, lambda: wr.parquet(spark, str(tmp_path)))
+    pq.write_table(pa.table({"t": [2, 3], "speed": [1.0, 2.0]}), tmp_path / "outer.parquet")
+    source = wr.parquet(spark, str(tmp_path))
+    counts = {
+        plan: [r["count"] for r in wr.frames(source, HIT, on="t", plan=plan).collect()] for plan in ("auto", "native")
+    }
+    assert counts["auto"] == counts["native"]
+
+
+def test_files_with_other_columns_fall_back_and_agree(spark, tmp_path):
+    pq.write_table(pa.table({"t": [1, 2], "speed": [1.0, 50.0]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"t": [3, 4]}), tmp_path / "b.parquet")
+    source = wr.parquet(spark, str(tmp_path))
+    assert "same columns" in str(wr.explain(source, HIT, on="t"))
+    assert [row["count"] for row in wr.frames(source, HIT, on="t").collect()] == [1]
+
+
+@pytest.mark.parametrize("plan", ["native", "shuffle"])
+def test_a_half_written_file_is_found_by_every_plan(spark, tmp_path, plan):
+    table = pa.table({"t": list(range(1000)), "speed": [1.0] * 1000})
+    pq.write_table(table, tmp_path / "a.parquet")
+    pq.write_table(table, tmp_path / "b.parquet")
+    (tmp_path / "b.parquet").write_bytes((tmp_path / "b.parquet").read_bytes()[:-200])
+    assert "b.parquet" in refusal(
+        SourceError, lambda: wr.frames(wr.parquet(spark, str(tmp_path)), HIT, on="t", plan=plan)
+    )
+
+
+def test_timestamps_in_nanoseconds_are_named_as_such(spark, tmp_path):
+    when = pa.array([1, 2], pa.timestamp("ns"))
+    pq.write_table(pa.table({"t": when, "speed": [1.0, 2.0]}), tmp_path / "ns.parquet")
+    assert "nanoseconds" in refusal(SourceError, lambda: wr.parquet(spark, str(tmp_path / "ns.parquet")))

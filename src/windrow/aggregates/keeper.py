@@ -77,10 +77,14 @@ class Keeper:
         if self.integral:
             self.aggregate.check(states.numbers)
         floating = pa.types.is_floating(self.result)
-        out = np.empty(states.seen.size, np.float64 if floating else np.int64)
-        self._algebra.finish(states.numbers, out)
         short = states.seen < self.aggregate.needs
-        out[short] = 0
+        out = np.zeros(states.seen.size, np.float64 if floating else np.int64)
+        if short.any():
+            enough = np.empty(np.count_nonzero(~short), out.dtype)
+            self._algebra.finish(states.numbers[~short], enough)
+            out[~short] = enough
+        else:
+            self._algebra.finish(states.numbers, out)
         numbers = pa.array(out, mask=short if short.any() else None)
         return numbers.cast(self.result, safe=False) if floating else instants(numbers, self.result)
 

@@ -18,7 +18,8 @@ _TAG_OF: dict[type, Any] = {}
 def tag_of(owner: type, *, builtin: bool) -> Any:
     """The tag of a class, made when first asked for."""
     if owner not in _TAG_OF:
-        name = f"Tag{owner.__name__}"
+        # numba tells named tuples apart by name, so two classes of one name, as in a notebook, must not share one.
+        name = f"Tag{owner.__name__}" if builtin else f"Tag{owner.__name__}{len(_TAG_OF)}"
         made = namedtuple(name, ["tag"], module=__name__)  # type: ignore[misc]
         if builtin:
             globals()[name] = made

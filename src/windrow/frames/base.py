@@ -134,8 +134,8 @@ def check_duration(value: Any, option: str) -> None:
 
 def check_count(value: Any, option: str) -> None:
     """Refuse what is no number of tuples."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise SpecError(f"{option}: {value!r} is no number of tuples; it must be a whole number of at least 1")
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**63:
+        raise SpecError(f"{option}: {value!r} is no number of tuples; it must be a whole number from 1 to 2**63 - 1")
 
 
 def check_limit(value: Any, what: str) -> float:

@@ -117,6 +117,18 @@ class Custom(Scheme):
         """The columns that the functions read."""
         return tuple(self.columns)
 
+    def check(self, clock: Clock, types: Mapping[str, pa.DataType]) -> None:
+        """Also compile the functions, over no tuples, so that what numba does not like is known before any job runs."""
+        super().check(clock, types)
+        automaton = self.bind(clock, types)
+        none = np.empty(0, np.int64)
+        groups = Groups(none, np.empty((0, 1), np.int64), np.empty((0, automaton.group_memo.size)))
+        batch = Batch(none, np.empty(0, clock.dtype), np.empty(0, np.bool_))
+        records = Records.make(0, clock.dtype, 0, 0, np.float64)
+        automaton.kernel(
+            batch, {name: np.empty(0) for name in self.columns}, groups, records, 0, np.empty((0, 1), np.int64)
+        )
+
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
         """The kernel with the user's functions compiled into it."""
         max_gap = clock.at_most(self.max_gap, "max_gap")
@@ -137,7 +149,8 @@ class Custom(Scheme):
             try:
                 return int(step(batch, rows, state, groups, records, used, slots, max_gap))
             except NumbaError as error:
-                raise SpecError(f"{self!r}: a function cannot be compiled: {str(error).strip()}") from None
+                said = " ".join(str(error).split())
+                raise SpecError(f"{self!r}: a function cannot be compiled: {said[:300]}") from None
             except KeyError as name:
                 raise SpecError(
                     f"{self!r}: a function reads {name}, which is neither a column nor in the state"

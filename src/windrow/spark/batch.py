@@ -17,7 +17,7 @@ from windrow.frames.predicate import parse_predicate
 from windrow.frames.request import Request
 from windrow.spark.native import native_frames, why_not_native
 from windrow.spark.nulls import check_policy, settle_floats, settle_nulls
-from windrow.spark.parquet import ParquetSource
+from windrow.spark.parquet import ParquetSource, check_files
 from windrow.spark.ranges import range_frames, why_ranges
 from windrow.spark.resolve import arrow_type, check_condition, resolve
 from windrow.spark.scan import ScanPlan, plan_scan, scan_frames
@@ -142,6 +142,8 @@ def _planned(
         if plan == "scan" and not isinstance(source, ParquetSource):
             raise UnsupportedError(f"plan='scan': {scan}")
         against += [f"no scan: {scan}"] if isinstance(source, ParquetSource) else []
+    elif isinstance(source, ParquetSource):
+        check_files(source.path)
     df = settle_nulls(df, request, nulls_on)
     obstacle = why_not_native(request)
     if plan == "native" and obstacle:

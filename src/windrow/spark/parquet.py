@@ -30,7 +30,7 @@ class ParquetSource:
     df: DataFrame = field(repr=False)
 
 
-def parquet(spark: SparkSession, path: str) -> ParquetSource:
+def parquet(spark: SparkSession, path: str | Path) -> ParquetSource:
     """A Parquet file or folder as a source for `frames`: tasks read it with pyarrow, without a sort or a shuffle.
 
     Parameters
@@ -49,6 +49,10 @@ def parquet(spark: SparkSession, path: str) -> ParquetSource:
     >>> wr.frames(source, wr.Threshold("x > 0.5"), on="t").select("start", "end", "count").collect()
     [Row(start=2, end=3, count=2)]
     """
+    if not hasattr(spark, "read"):
+        raise SpecError(f"spark: {spark!r} is no Spark session; wr.session() makes one")
+    if isinstance(path, Path):
+        path = str(path)
     if not isinstance(path, str) or not path:
         raise SpecError(f"path: {path!r} is no path of a Parquet file or folder")
     try:
@@ -70,9 +74,9 @@ def _plain_schema(path: str) -> StructType | None:
         if system.get_file_info(root).type == pafs.FileType.NotFound:
             return None
         files = list_files(path)
+        if not files or has_folders(path):
+            return None
     except (OSError, pa.ArrowException):
-        return None
-    if not files or is_partitioned(root, files):
         return None
     footer = _footer(files[0], system)
     old = any(footer.schema.column(i).physical_type == "INT96" for i in range(len(footer.schema)))
@@ -88,9 +92,13 @@ def _has_one_reading(kind: pa.DataType) -> bool:
     return bool(signed_or_plain or instant or pa.types.is_float32(kind) or pa.types.is_float64(kind))
 
 
-def is_partitioned(root: str, files: Sequence[str]) -> bool:
-    """Whether folders carry columns, as in `road=7/part-0.parquet`."""
-    return any("=" in part for part in files[0][len(root) :].split("/")[:-1])
+def has_folders(path: str) -> bool:
+    """Whether there are folders inside, which may carry columns, as in `road=7/part-0.parquet`."""
+    system, root = file_system(path)
+    if system.get_file_info(root).type != pafs.FileType.Directory:
+        return False
+    found = system.get_file_info(pafs.FileSelector(root))
+    return any(f.type == pafs.FileType.Directory and not f.base_name.startswith(("_", ".")) for f in found)
 
 
 def _why_unreadable(error: Exception) -> str:
@@ -99,6 +107,9 @@ def _why_unreadable(error: Exception) -> str:
         return "there is no such file or folder"
     if kind == "UNABLE_TO_INFER_SCHEMA":
         return "there is no Parquet file in it"
+    if kind == "PARQUET_TYPE_ILLEGAL":
+        told = str(error).strip().splitlines()[0]
+        return f"Spark cannot read a column's type (timestamps should be in microseconds, not nanoseconds): {told}"
     said = re.search(r"[^\n]*(?:not a Parquet file|Could not read footer)[^\n]*", str(error))
     return f"not readable as Parquet, it may be half-written ({said[0].strip() if said else kind})"
 
@@ -133,9 +144,8 @@ def list_files(path: str) -> list[str]:
     info = system.get_file_info(root)
     if info.type == pafs.FileType.File:
         return [root]
-    found = system.get_file_info(pafs.FileSelector(root, recursive=True))
-    inside = ((f, f.path[len(root) :].strip("/").split("/")) for f in found if f.type == pafs.FileType.File)
-    return sorted(f.path for f, parts in inside if not any(part.startswith(("_", ".")) for part in parts))
+    found = system.get_file_info(pafs.FileSelector(root))
+    return sorted(f.path for f in found if f.type == pafs.FileType.File and not f.base_name.startswith(("_", ".")))
 
 
 @dataclass(frozen=True)
@@ -151,24 +161,33 @@ class NoStatistics(Exception):
     """The footers do not say what the scan plan must know."""
 
 
+def check_files(path: str) -> None:
+    """Raise `SourceError` for a file that is no Parquet, where the files can be seen from here."""
+    try:
+        system, _ = file_system(path)
+        files = list_files(path)
+    except (OSError, pa.ArrowException):
+        return
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda file: _footer(file, system), files))
+
+
 def read_footers(path: str, on: str, names: Sequence[str]) -> Footers:
     """Read every footer; raise `NoStatistics` with a reason where one does not tell enough."""
     system, _ = file_system(path)
     files = list_files(path)
     if not files:
         raise NoStatistics("there is no file")
-    if is_partitioned(file_system(path)[1], files):
-        raise NoStatistics("the folder is partitioned by columns that the files do not hold")
+    if has_folders(path):
+        raise NoStatistics("there are folders inside, which may carry columns that the files do not hold")
     with ThreadPoolExecutor(16) as pool:
         metadata = list(pool.map(lambda file: _footer(file, system), files))
     schema = metadata[0].schema.to_arrow_schema()
     nulls = dict.fromkeys(names, 0)
     row_groups: list[RowGroup] = []
     for file, footer in zip(files, metadata, strict=True):
-        found = footer.schema.to_arrow_schema()
-        for name in names:
-            if name not in found.names or found.field(name).type != schema.field(name).type:
-                raise NoStatistics(f"column {name!r} is not the same in all files")
+        if footer.schema.to_arrow_schema() != schema:
+            raise NoStatistics(f"the files do not have the same columns: {file} differs from {files[0]}")
         row_groups += _row_groups(file, footer, on, nulls)
     return Footers(row_groups, schema, nulls)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
 import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import Column, DataFrame
@@ -13,6 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, StringType, StructField
 
 from windrow.aggregates import AggregateFunction
+from windrow.aggregates.keeper import Keeper
 from windrow.errors import ColumnError, SpecError, TypeMismatchError, WindrowError
 from windrow.frames import Scheme
 from windrow.frames.clock import Clock
@@ -73,6 +75,8 @@ class Columns:
 
     def find_all(self, names: str | Sequence[str] | None, role: str) -> tuple[str, ...]:
         """One or several columns, none of them twice."""
+        if not isinstance(names, Sequence | None):
+            raise SpecError(f"{role}: {names!r} is neither the name of a column nor a list of names")
         listed = [] if names is None else [names] if isinstance(names, str) else list(names)
         found = tuple(self.find(name, role) for name in listed)
         check_distinct(found, role)
@@ -121,7 +125,25 @@ def check_aggregates(agg: Any) -> dict[str, AggregateFunction]:
             raise SpecError(f"agg: {name!r} is no name for a result column")
         if not isinstance(aggregate, AggregateFunction):
             raise SpecError(f"agg: {name!r} is {aggregate!r}; it must be an aggregate such as wr.sum('volume')")
+        check_compiles(aggregate)
     return dict(agg)
+
+
+def check_compiles(aggregate: AggregateFunction) -> None:
+    """Compile a user's aggregate here and now, so that what numba does not like is known before any job runs."""
+    if aggregate.builtin:
+        return
+    try:
+        keeper = Keeper(aggregate, pa.float64())
+        states = keeper.empty(0)
+        keeper.accumulate(states, np.empty((0, 1), np.int64), keeper.read(pa.array([], pa.float64())))
+        keeper.merge(states, np.empty(0, np.int64), np.empty(0, np.int64))
+        keeper.finish(states)
+    except WindrowError:
+        raise
+    except Exception as error:
+        said = " ".join(str(error).split())
+        raise SpecError(f"the aggregate {aggregate!r} cannot be compiled: {said[:300]}") from None
 
 
 def check_keys(types: Mapping[str, pa.DataType], keys: Sequence[str]) -> None:
@@ -158,6 +180,9 @@ def check_condition(df: DataFrame, predicate: Any, option: str) -> None:
     shown = repr(predicate) if isinstance(predicate, str) else str(predicate)
     try:
         kind: DataType = df.select(condition(predicate).alias("it")).schema.fields[0].dataType
+        if not isinstance(predicate, str):
+            # As a filter it is analysed row by row: aggregates and window functions are refused.
+            _ = df.where(predicate).schema
     except (AnalysisException, ParseException) as error:
         explain_analysis(error, option, shown, df.columns)
     if kind.typeName() != "boolean":
