@@ -88,7 +88,6 @@ class Directory:
     def _hash(self, arrays: Sequence[pa.Array]) -> Codes:
         encoded = [array.dictionary_encode() for array in arrays]
         index = encoded[0].indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        first = np.arange(len(encoded[0].dictionary))
         for part in encoded[1:]:
             index = index * len(part.dictionary) + part.indices.to_numpy(zero_copy_only=False)
             both = pa.array(index).dictionary_encode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ class Request:
         """The column of each aggregate; none for a count of tuples."""
         return [aggregate.column if aggregate.columns else None for aggregate in self.agg.values()]
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The result: `by`, `frame`, `start`, `end`, `closed_at`, `count`, `complete`, the scheme's, the aggregates."""
         on = self.clock.type

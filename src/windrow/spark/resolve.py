@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import DataType, StringType, StructField
+from pyspark.sql.types import DataType, StructField
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.keeper import Keeper
@@ -187,8 +187,6 @@ def check_condition(df: DataFrame, predicate: Any, option: str) -> None:
         explain_analysis(error, option, shown, df.columns)
     if kind.typeName() != "boolean":
         raise TypeMismatchError(f"{option}: {shown} is of type {kind.simpleString()}; it must be true or false")
-    if isinstance(kind, StringType):
-        raise TypeMismatchError(f"{option}: {shown} is text; it must be true or false")
 
 
 def explain_analysis(error: PySparkException, option: str, shown: str, names: Sequence[str]) -> NoReturn:

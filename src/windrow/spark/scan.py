@@ -57,7 +57,7 @@ class ScanPlan:
         return Layout(request.on, request.by, evaluate, attributes, values, request.order_by)
 
 
-def plan_scan(source: ParquetSource, request: Request, chunks: int | None = None) -> ScanPlan | str:
+def plan_scan(source: ParquetSource, request: Request) -> ScanPlan | str:
     """A scan plan for a source, or the reason why there is none."""
     names = {name.lower(): name for name in source.df.columns}
     needed = [request.on, *request.by, *request.order_by, *request.scheme.attributes, *filter(None, request.values)]
@@ -81,7 +81,7 @@ def plan_scan(source: ParquetSource, request: Request, chunks: int | None = None
     if row_groups is None:
         return "there are rows with a null in `on`"
     rows = sum(group.rows for group in row_groups)
-    wanted = chunks or max(1, min(parallelism(source.spark), rows // FEWEST_ROWS_A_CHUNK))
+    wanted = max(1, min(parallelism(source.spark), rows // FEWEST_ROWS_A_CHUNK))
     cut = cut_chunks(row_groups, wanted)
     reason_against = why_not_chunks(row_groups, cut)
     if reason_against:
