@@ -1,9 +1,10 @@
-"""One measurement in a process of its own: so many cores, nothing warm from another run, memory watched from outside.
+"""One measurement in a process of its own: bound to so many cores, nothing warm from another run, memory watched from outside.
 
 python benchmarks/alone.py PATH PLAN CORES
 """
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ from pathlib import Path
 import psutil
 
 PLANS = ("scan", "native", "shuffle")
-RUNS = 3
+RUNS = 4
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def measure(path: Path, plan: str, cores: int) -> Found:
 
 
 class Watch(threading.Thread):
-    """Looks at the memory of this process's descendants ten times a second."""
+    """Looks at the memory of this process's descendants three times a second."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -45,7 +46,7 @@ class Watch(threading.Thread):
         self.over = threading.Event()
 
     def run(self) -> None:
-        while not self.over.wait(0.1):
+        while not self.over.wait(0.3):
             sizes = list(self._sizes())
             self.workers = max(self.workers, sum(size for name, size in sizes if "java" not in name) / 2**20)
             self.jvm = max(self.jvm, sum(size for name, size in sizes if "java" in name) / 2**20)
@@ -63,6 +64,7 @@ def main(path: str, plan: str, cores: int) -> None:
     import run
     import windrow as wr
 
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     spark = wr.session(cores=cores)
     spark.sparkContext.setLogLevel("ERROR")
     watch = Watch()

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 import windrow as wr
 from cases import AGGREGATES, QUERIES, frame_locally, rows_of, table
-from windrow.spark import batch, scan
+from windrow.spark import ranges, scan
 
 
 def session(where: str) -> SparkSession:
@@ -37,13 +37,13 @@ def main(folder: Path, where: str) -> None:
     scan.FEWEST_ROWS_A_CHUNK = 100
     scan.parallelism = lambda spark: 4
     source = wr.parquet(spark, str(folder / "log"))
-    hot = batch.why_ranges
+    ranges.SAMPLED, hot = 1.0, ranges.why_ranges
     for name in ("threshold with minimums", "delta", "segments", "custom"):
         wanted = rows_of(frame_locally(data, QUERIES[name], "t", ["g"], AGGREGATES), ["g"])
         for plan in ("scan", "native", "shuffle", "ranges"):
             if plan == "native" and not QUERIES[name].is_run:
                 continue
-            batch.why_ranges = (lambda df, request: "asked for") if plan == "ranges" else hot
+            ranges.why_ranges = (lambda sample, cores: "asked for") if plan == "ranges" else hot
             frames = wr.frames(
                 source if plan == "scan" else source.df, QUERIES[name], on="t", by="g", agg=AGGREGATES,
                 plan="shuffle" if plan == "ranges" else plan,

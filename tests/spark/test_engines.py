@@ -9,7 +9,7 @@ import pytest
 
 import windrow as wr
 from cases import AGGREGATES, QUERIES, Spread, frame_locally, rows_of, table
-from windrow.spark import batch, scan
+from windrow.spark import ranges, scan
 
 pytestmark = pytest.mark.spark
 
@@ -86,12 +86,16 @@ def test_the_scan_plan_finds_the_frames_across_chunks(spark, ordered_files, want
 
 @pytest.mark.parametrize("name", ["threshold", "segments", "double boundary", "delta", "aggregate", "custom"])
 def test_ranges_find_the_frames_across_seams(as_frame, wanted, name, monkeypatch):
-    monkeypatch.setattr(batch, "why_ranges", lambda df, request: "the test says so")
+    monkeypatch.setattr(ranges, "why_ranges", lambda sample, cores: "the test says so")
+    monkeypatch.setattr(ranges, "SAMPLED", 1.0)
+    assert "the test says so" in str(wr.explain(as_frame, QUERIES[name], on="t", by="g", plan="shuffle"))
     assert found(as_frame, name, "shuffle") == wanted(name)
 
 
 @pytest.mark.parametrize("name", ["threshold", "delta", "segments", "gap"])
-def test_one_group_is_shared_over_ranges(as_frame, small, name):
+def test_one_group_is_shared_over_ranges(as_frame, small, name, monkeypatch):
+    monkeypatch.setattr(ranges, "SAMPLED", 1.0)
+    assert "there is one group" in str(wr.explain(as_frame, QUERIES[name], on="t", plan="shuffle"))
     expected = rows_of(frame_locally(small, QUERIES[name], "t", [], AGGREGATES), [])
     frames = wr.frames(as_frame, QUERIES[name], on="t", agg=AGGREGATES, plan="shuffle")
     assert rows_of(frames.toArrow(), []) == expected

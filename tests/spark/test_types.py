@@ -10,7 +10,7 @@ import pytest
 
 import windrow as wr
 from cases import rows_of
-from windrow.spark import scan
+from windrow.spark import ranges, scan
 
 pytestmark = pytest.mark.spark
 
@@ -70,6 +70,21 @@ def test_a_key_of_each_type(spark, kind, tmp_path):
         found[plan] = rows_of(frames.toArrow(), ["g"])
     assert found["scan"] == found["native"] == found["shuffle"]
     assert [row[2:4] for row in found["scan"]] == [(1, 2), (4, 6)]
+
+
+@pytest.mark.parametrize(("kind", "name"), [*(("string", name) for name in CLOCKS), *((k, "bigint") for k in KEYS)])
+def test_ranges_are_cut_by_keys_and_clocks_of_each_type(spark, kind, name, monkeypatch):
+    rows = " union all ".join(
+        f"select {v} as t, cast({KEYS[kind]} as {kind}) as g, {x}d as x"
+        for v, x in zip(CLOCKS[name][1], X, strict=True)
+    )
+    df, scheme = spark.sql(rows), wr.Delta({"x": 0.5}, reference="first")
+    expected = rows_of(wr.frames(df, scheme, on="t", by="g", plan="shuffle").toArrow(), ["g"])
+    monkeypatch.setattr(ranges, "why_ranges", lambda sample, cores: "the test says so")
+    monkeypatch.setattr(ranges, "SAMPLED", 1.0)
+    monkeypatch.setattr(ranges, "FEWEST_SAMPLED", 1)
+    assert "the test says so" in str(wr.explain(df, scheme, on="t", by="g", plan="shuffle"))
+    assert rows_of(wr.frames(df, scheme, on="t", by="g", plan="shuffle").toArrow(), ["g"]) == expected
 
 
 def test_several_keys_across_chunks(spark, tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from windrow.frames.request import Request
 from windrow.spark.native import native_frames, why_not_native
 from windrow.spark.nulls import check_policy, settle_floats, settle_nulls
 from windrow.spark.parquet import ParquetSource, check_files
-from windrow.spark.ranges import range_frames, why_ranges
+from windrow.spark.ranges import find_cuts, range_frames
 from windrow.spark.resolve import arrow_type, check_condition, resolve
 from windrow.spark.scan import ScanPlan, plan_scan, scan_frames
 from windrow.spark.session import check_session
@@ -152,10 +152,10 @@ def _planned(
         reason = f"{type(scheme).__name__} frames are runs of one label: one window and one aggregation in Catalyst"
         return Choice("native", (*against, reason)), native_frames(df, request, schema)
     against += [f"no native plan: {obstacle}"] if obstacle else []
-    hot = why_ranges(df, request)
-    if hot:
-        reason = f"{hot}: tuples are sorted by range, framed by the compiled kernel, and the seams reconciled"
-        return Choice("shuffle", (*against, reason)), range_frames(df, request, schema)
+    cuts = find_cuts(df, request)
+    if cuts:
+        reason = f"{cuts.reason}: tuples are sorted by range, framed by the compiled kernel, and the seams reconciled"
+        return Choice("shuffle", (*against, reason)), range_frames(df, request, cuts, schema)
     reason = "each group's tuples are sorted by Spark and framed by the compiled kernel"
     return Choice("shuffle", (*against, reason)), shuffle_frames(df, request, schema)
 

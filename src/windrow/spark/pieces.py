@@ -7,7 +7,7 @@ chunks in order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
@@ -49,10 +49,11 @@ class Sender:
         if sum(table.num_rows for table in self._waiting) >= FRAMES_A_PIECE:
             yield from self._send_frames()
 
-    def tuples(self, table: pa.Table, key: int) -> Iterator[pa.RecordBatch]:
-        """Tuples of the group `key`, for a replay."""
-        bucket = int(spread(self.directory.keys(), self.buckets)[key])
-        yield self._row(bucket, "tuples", [table])
+    def tuples(self, table: pa.Table, by: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Tuples of one group, for a replay."""
+        if table.num_rows:
+            key = [table.column(name).slice(0, 1).combine_chunks() for name in by]
+            yield self._row(int(spread(key, self.buckets)[0]), "tuples", [table])
 
     def last(self) -> Iterator[pa.RecordBatch]:
         """What is left, and the state of every group."""

@@ -26,7 +26,8 @@ ROWS_AT_ONCE = 100_000
 def shuffle_frames(df: DataFrame, request: Request, schema: StructType) -> DataFrame:
     """Frames by a sort within groups and the kernel."""
     tuples, layout = select_tuples(df, request)
-    ordered = tuples.repartition(*layout.by).sortWithinPartitions(layout.on)
+    together = tuples.repartition(*layout.by) if layout.by else tuples.repartition(1)
+    ordered = together.sortWithinPartitions(layout.on)
     return ordered.mapInArrow(frame_sorted(request, layout), schema)
 
 
