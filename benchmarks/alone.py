@@ -1,4 +1,6 @@
-"""One measurement in a process of its own: bound to so many cores, nothing warm from another run, memory watched from outside.
+"""One measurement in a process of its own, bound to so many cores: nothing is warm from another run.
+
+Memory is watched from outside.
 
 python benchmarks/alone.py PATH PLAN CORES
 """

@@ -88,10 +88,7 @@ def range_frames(df: DataFrame, request: Request, cuts: Cuts, schema: StructType
 def _range_number(df: DataFrame, names: Sequence[str], keys: pa.Table) -> Column:
     """The number of a tuple's range, by a binary search over the cuts."""
     kinds = [df.schema[name].dataType for name in names]
-    rows = [
-        [_literal(keys[i][row], kind) for i, kind in enumerate(kinds)]  # fmt: skip
-        for row in range(keys.num_rows)
-    ]
+    rows = [[_literal(keys[i][row], kind) for i, kind in enumerate(kinds)] for row in range(keys.num_rows)]
 
     def after(cut: list[Column]) -> Column:
         """Whether a tuple's key is greater than the cut's, column by column."""

@@ -180,9 +180,8 @@ def check_condition(df: DataFrame, predicate: Any, option: str) -> None:
     shown = repr(predicate) if isinstance(predicate, str) else str(predicate)
     try:
         kind: DataType = df.select(condition(predicate).alias("it")).schema.fields[0].dataType
-        if not isinstance(predicate, str):
-            # As a filter it is analysed row by row: aggregates and window functions are refused.
-            _ = df.where(predicate).schema
+        # Within an aggregate it is analysed row by row: aggregates, window functions and chance are refused.
+        _ = df.agg(F.count(condition(predicate))).schema
     except (AnalysisException, ParseException) as error:
         explain_analysis(error, option, shown, df.columns)
     if kind.typeName() != "boolean":
@@ -196,5 +195,7 @@ def explain_analysis(error: PySparkException, option: str, shown: str, names: Se
     if kind.startswith(("UNRESOLVED_COLUMN", "UNRESOLVED_FIELD")):
         missing = (error.getMessageParameters() or {}).get("objectName", "?").strip("`")
         raise ColumnError.unknown(missing, f"{option} {shown}", names) from None
+    if "NONDETERMINISTIC" in kind:
+        raise SpecError(f"{option}: {shown} is not deterministic; the same tuple must always give the same") from None
     wrong: type[WindrowError] = TypeMismatchError if "DATATYPE_MISMATCH" in kind else SpecError
     raise wrong(f"{option}: {shown} is no condition that Spark understands: {said}") from None
