@@ -106,6 +106,14 @@ class Scheme(ABC):
         """The columns that the scheme adds to each frame, from its labels in order."""
         return {}
 
+    def longest_gap(self, clock: Clock) -> int | float:
+        """The largest distance of two neighbours in one frame; endless for none."""
+        return clock.at_most(self.max_gap, "max_gap")
+
+    def is_sure(self, records: Records, clock: Clock) -> npt.NDArray[np.bool_]:
+        """Which of these open frames will be frames whatever comes: all of them, unless a scheme has minimums."""
+        return np.ones(records.group.size, np.bool_)
+
     @abstractmethod
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
         """The automaton over a stream whose attributes have the given types."""

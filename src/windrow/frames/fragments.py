@@ -62,7 +62,11 @@ class FragmentFramer(Framer):
         aggregates: Sequence[AggregateFunction],
     ) -> None:
         super().__init__(scheme, clock, types, aggregates)
-        self.keepers += [Keeper(First("on"), clock.type), Keeper(Count("on"), pa.int64()), Keeper(First("on"), pa.int64())]
+        self.keepers += [
+            Keeper(First("on"), clock.type),
+            Keeper(Count("on"), pa.int64()),
+            Keeper(First("on"), pa.int64()),
+        ]
         self.clear()
 
     def process(self, tuples: Tuples) -> Frames:
@@ -107,5 +111,3 @@ class FragmentFramer(Framer):
 def _nothing(n: int) -> Values:
     """Values that are all null."""
     return Values(np.zeros(n, np.int64), np.zeros(n, np.bool_))
-
-

@@ -53,9 +53,13 @@ class Gap(Scheme):
         """All tuples have the same label; only gaps end a run."""
         return True
 
+    def longest_gap(self, clock: Clock) -> int | float:
+        """The gap, or `max_gap` if that is shorter."""
+        return min(clock.at_most(self.gap, "gap"), super().longest_gap(clock))
+
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
         """The kernel of boundary frames over no attributes."""
-        gap = min(clock.at_most(self.gap, "gap"), clock.at_most(self.max_gap, "max_gap"))
+        gap = self.longest_gap(clock)
 
         def kernel(
             batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array

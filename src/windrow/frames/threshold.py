@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from numba import njit
 
@@ -109,6 +110,13 @@ class Threshold(Scheme):
     def extras(self) -> dict[str, pa.DataType]:
         """`on` tells the on segments from the off segments."""
         return {"on": pa.bool_()} if self.segments else {}
+
+    def is_sure(self, records: Records, clock: Clock) -> npt.NDArray[np.bool_]:
+        """Those that have reached the minimums already, and everything between episodes."""
+        minimum = clock.at_least(self.min_duration, "min_duration")
+        lasts = (minimum <= 0) | (records.end - records.start >= minimum)
+        sure: npt.NDArray[np.bool_] = lasts & (records.count >= self.min_count)
+        return sure | (records.label[:, 0] == OFF) if self.segments else sure
 
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
         """The kernel with its minimums in the clock's unit."""

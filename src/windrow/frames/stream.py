@@ -1,0 +1,311 @@
+"""Framing a stream: tuples in as they arrive, frames out as the watermark passes them, and the state between.
+
+A `StreamFramer` has some of a stream's groups, a *bucket*. Tuples that the watermark has not passed wait on a shelf, in
+pieces that are narrow in time: a progress writes only what arrived and reads only what is due. All else, the groups'
+states and an index of the shelf, is one small piece of Arrow with a version.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.errors import SourceError
+from windrow.frames.clock import LARGEST
+from windrow.frames.fragments import FragmentFramer, Pieces
+from windrow.frames.framer import Frames
+from windrow.frames.ordering import read_in_order
+from windrow.frames.packing import pack, pack_state, unpack, unpack_state
+from windrow.frames.request import Layout, Reader, Request, frames_table
+
+VERSION = 1
+ROWS_A_PIECE = 4_096
+"""Waiting tuples are cut into pieces of at least so many …"""
+PIECES_A_BATCH = 8
+"""… and at most so many pieces."""
+
+
+class Shelf(Protocol):
+    """Where waiting tuples are kept, in numbered pieces."""
+
+    def put(self, number: int, data: bytes) -> None:
+        """Keep a piece."""
+
+    def take(self, number: int) -> bytes:
+        """Give a piece and forget it."""
+
+
+class Waiting(NamedTuple):
+    """A piece on the shelf: its number, its least and greatest `on`, and its tuples."""
+
+    number: int
+    low: int
+    high: int
+    rows: int
+
+
+@dataclass
+class Counts:
+    """What happened to the tuples of one progress."""
+
+    arrived: int = 0
+    late: int = 0
+    framed: int = 0
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """What is framed, how it is read, and how it is reported."""
+
+    request: Request
+    layout: Layout
+    ordered: bool = False
+    fragments: bool = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The result: a batch result's columns, then `fragment` and `final`."""
+        return pa.schema([*self.request.schema, ("fragment", pa.int64()), ("final", pa.bool_())])
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What a state depends on: with anything else it would mean something else."""
+        request = self.request
+        return {
+            "scheme": repr(request.scheme),
+            "on": request.on,
+            "by": list(request.by),
+            "order_by": list(request.order_by),
+            "agg": [repr(aggregate) for aggregate in request.agg.values()],
+            "types": {name: str(kind) for name, kind in sorted(request.types.items())},
+            "ordered": self.ordered,
+            "fragments": self.fragments,
+        }
+
+
+@dataclass
+class StreamFramer:
+    """One bucket of a stream's groups."""
+
+    plan: StreamPlan
+    shelf: Shelf
+    waiting: list[Waiting] = field(default_factory=list)
+    watermark: int | None = None
+    """Everything up to here has been framed, and what still comes from there is late; None before the first."""
+    counts: Counts = field(default_factory=Counts)
+
+    def __post_init__(self) -> None:
+        request = self.plan.request
+        self.reader = Reader(request, self.plan.layout)
+        self.framer = FragmentFramer(request.scheme, request.clock, request.types, list(request.agg.values()))
+        self.last = np.empty(0, request.clock.dtype)
+        """In an ordered stream, the `on` of each group's last tuple."""
+        self._next_piece = 0
+
+    def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
+        """Take in what arrived and go on to the watermark: the rows of the result, and the tuples that are late."""
+        fresh, late = [], []
+        for table in arrived:
+            on_time, too_late = self._late(table)
+            self.counts.arrived += table.num_rows
+            self.counts.late += too_late.num_rows
+            fresh.append(on_time)
+            late.append(too_late)
+        if self.plan.ordered:
+            return self._frame(fresh, None), late
+        if watermark is None:
+            self._keep(fresh)
+            return [], late
+        due = [*self._due(watermark)]
+        for table in fresh:
+            now = self._on(table) <= watermark
+            due.append(table.filter(pa.array(now)))
+            self._keep([table.filter(pa.array(~now))])
+        self.watermark = watermark
+        return self._frame(due, watermark), late
+
+    def finish(self) -> list[pa.Table]:
+        """The stream is over: frame all that waits, and cut what is open."""
+        due = [*self._due(None)]
+        return [*self._frame(due, None), self._table(self.framer.ended(self.framer.finish()))]
+
+    def next_event(self) -> int | None:
+        """The watermark at which there is something to do even if no tuple arrives; None if there is nothing."""
+        events = [piece.low for piece in self.waiting]
+        if self._gap is not None and self.framer.records.group.size:
+            events.append(int(self._latest()[1].min()) + self._gap)
+        return min(events, default=None)
+
+    # Arriving and waiting.
+
+    def _on(self, table: pa.Table) -> npt.NDArray[Any]:
+        return self.plan.request.clock.read(table.column(self.plan.layout.on)).numbers
+
+    def _late(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
+        if self.plan.ordered:
+            group = self.reader.directory.encode([table.column(name) for name in self.plan.layout.by], table.num_rows)
+            self._grow_last()
+            late = self._on(table) < self.last[group]
+        elif self.watermark is None:
+            return table, table.slice(0, 0)
+        else:
+            late = self._on(table) <= self.watermark
+        if not late.any():
+            return table, table.slice(0, 0)
+        return table.filter(pa.array(~late)), table.filter(pa.array(late))
+
+    def _grow_last(self) -> None:
+        lowest = np.iinfo(np.int64).min if self.last.dtype == np.int64 else -np.inf
+        more = len(self.reader.directory) - self.last.size
+        self.last = np.concatenate([self.last, np.full(more, lowest, self.last.dtype)])
+
+    def _keep(self, tables: list[pa.Table]) -> None:
+        """Put tuples on the shelf, in pieces that follow each other in time."""
+        tables = [table for table in tables if table.num_rows]
+        if not tables:
+            return
+        table = pa.concat_tables(tables)
+        on = self._on(table)
+        order = np.argsort(on, kind="stable")
+        pieces = min(PIECES_A_BATCH, -(-on.size // ROWS_A_PIECE))
+        for rows in np.array_split(order, pieces):
+            piece = Waiting(self._next_piece, int(on[rows[0]]), int(on[rows[-1]]), rows.size)
+            self.shelf.put(piece.number, pack([table.take(pa.array(rows)).combine_chunks()]))
+            self.waiting.append(piece)
+            self._next_piece += 1
+
+    def _due(self, watermark: int | None) -> Iterator[pa.Table]:
+        """The tuples on the shelf that the watermark has passed; what it goes through is cut."""
+        due = [piece for piece in self.waiting if watermark is None or piece.low <= watermark]
+        self.waiting = [piece for piece in self.waiting if watermark is not None and piece.low > watermark]
+        rest = []
+        for piece in due:
+            (table,) = unpack(self.shelf.take(piece.number))
+            if watermark is not None and piece.high > watermark:
+                now = self._on(table) <= watermark
+                rest.append(table.filter(pa.array(~now)))
+                table = table.filter(pa.array(now))
+            yield table
+        self._keep(rest)
+
+    # Framing.
+
+    @property
+    def _gap(self) -> int | None:
+        """The longest gap within a frame, where the watermark alone can tell that it is over."""
+        request = self.plan.request
+        gap = request.scheme.longest_gap(request.clock)
+        return None if self.plan.ordered or gap >= LARGEST else int(gap)
+
+    def _latest(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The groups that have open frames, and the `on` of the last tuple in any of them."""
+        records = self.framer.records
+        latest = np.full(self.framer.groups.next.size, np.iinfo(np.int64).min)
+        np.maximum.at(latest, records.group, records.end)
+        groups = np.unique(records.group)
+        return groups, latest[groups]
+
+    def _frame(self, due: list[pa.Table], watermark: int | None) -> list[pa.Table]:
+        due = [table for table in due if table.num_rows]
+        done: list[Frames] = []
+        if due:
+            table = pa.concat_tables(due).combine_chunks()
+            tuples = read_in_order(self.reader, table)
+            self.counts.framed += table.num_rows
+            done.append(self.framer.process(tuples))
+            if self.plan.ordered:
+                self._grow_last()
+                np.maximum.at(self.last, tuples.group, tuples.on)
+        if watermark is not None and self._gap is not None:
+            done.append(self._cut_gaps(watermark, self._gap))
+        found = [self._table(self.framer.ended(frames)) for frames in done if len(frames)]
+        if self.plan.fragments:
+            found.append(self._table(self.framer.report()))
+        return [table for table in found if table.num_rows]
+
+    def _cut_gaps(self, watermark: int, gap: int) -> Frames:
+        """End the frames whose group can have no further tuple within the longest gap."""
+        groups, latest = self._latest()
+        over = groups[watermark - latest >= gap]
+        return self.framer.cut(over, np.full(over.size, watermark + 1, self.plan.request.clock.dtype))
+
+    def _table(self, pieces: Pieces) -> pa.Table:
+        """Pieces as rows of the result."""
+        request, clock = self.plan.request, self.plan.request.clock
+        table = frames_table(request, self.reader.directory.keys(), pieces.frames)
+        records = pieces.frames.records
+        changed: dict[str, Any] = {}
+        if pieces.frames.closed and self._gap is not None:
+            by_gap = pa.array(records.closed - records.end > self._gap)
+            changed["closed_at"] = pc.if_else(by_gap, pa.scalar(None, clock.type), table.column("closed_at"))
+        if self.plan.fragments:
+            no_tuple = pc.equal(pieces.count, 0)
+            end = pc.if_else(no_tuple, pa.scalar(None, clock.type), table.column("end"))
+            changed |= {"start": pieces.start, "end": end, "count": pieces.count}
+        for name, column in changed.items():
+            at = table.schema.get_field_index(name)
+            table = table.set_column(at, table.schema.field(at), column)
+        table = table.append_column("fragment", pieces.fragment)
+        return table.append_column("final", pa.array(np.full(len(table), pieces.final)))
+
+    # The state as bytes.
+
+    def save(self) -> bytes:
+        """All but the shelf."""
+        groups = np.arange(len(self.reader.directory))
+        self.framer.grow(groups.size)
+        keys = {f"by{i}": key for i, key in enumerate(self.reader.directory.keys())}
+        if self.plan.ordered:
+            self._grow_last()
+            keys["last"] = pa.array(self.last)
+        about = {
+            "version": VERSION,
+            "plan": self.plan.fingerprint,
+            "watermark": self.watermark,
+            "next": self._next_piece,
+        }
+        known = pa.table({"group": groups, **keys}).replace_schema_metadata({"windrow": json.dumps(about)})
+        shelf = pa.table(
+            {name: pa.array([p[i] for p in self.waiting], pa.int64()) for i, name in enumerate(Waiting._fields)}
+        )
+        return pack([known, shelf, *pack_state(self.framer.export(groups))])
+
+    @classmethod
+    def load(cls, plan: StreamPlan, shelf: Shelf, data: bytes | None) -> StreamFramer:
+        """The bucket as it was saved, or a new one."""
+        bucket = cls(plan, shelf)
+        if data is None:
+            return bucket
+        known, waiting, *state = unpack(data)
+        about = json.loads(known.schema.metadata[b"windrow"])
+        check_state(about, plan)
+        bucket.reader.directory.encode([known.column(f"by{i}") for i in range(len(plan.request.by))], known.num_rows)
+        bucket.framer.adopt(np.arange(known.num_rows), unpack_state(state, bucket.framer))
+        bucket.waiting = [Waiting(**row) for row in waiting.to_pylist()]
+        bucket.watermark, bucket._next_piece = about["watermark"], about["next"]
+        if plan.ordered:
+            bucket.last = np.array(known.column("last").to_numpy())
+        return bucket
+
+
+def check_state(about: dict[str, Any], plan: StreamPlan) -> None:
+    """Refuse a state that this code or this query cannot go on from."""
+    if about["version"] > VERSION:
+        raise SourceError(
+            f"the checkpoint holds a state of version {about['version']}, written by a newer Windrow; this one knows "
+            f"version {VERSION}: upgrade Windrow, or start with a new checkpoint"
+        )
+    now = plan.fingerprint
+    for name, before in about["plan"].items():
+        if now[name] != before:
+            raise SourceError(
+                f"the checkpoint was written with {name}={before}, and now it is {name}={now[name]}; "
+                "start with a new checkpoint, or ask for what was asked before"
+            )

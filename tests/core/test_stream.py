@@ -1,0 +1,268 @@
+"""A stream gives the frames of a batch, however its tuples arrive, with its state saved and loaded at every step."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import windrow as wr
+from streams import FEWER, SPECIFICATIONS, TYPES, Sample, samples
+from windrow.errors import SourceError
+from windrow.frames import SCHEMES, stream
+from windrow.frames.clock import LARGEST
+from windrow.frames.request import Layout, Reader, Request, frames_table
+from windrow.frames.stream import StreamFramer, StreamPlan
+
+AGG = {"n": wr.count("v"), "first": wr.first("v"), "last": wr.last("v"), "sum": wr.sum("v"), "spread": wr.variance("v")}
+KINDS = TYPES | {"on": pa.int64(), "g": pa.string(), "hit": pa.bool_(), "stop": pa.bool_()}
+each_scheme = pytest.mark.parametrize("kind", SCHEMES, ids=lambda kind: kind.__name__)
+
+
+class Dictionary(dict[int, bytes]):
+    """A shelf in memory."""
+
+    def put(self, number: int, data: bytes) -> None:
+        assert number not in self
+        self[number] = data
+
+    def take(self, number: int) -> bytes:
+        return self.pop(number)
+
+
+def table_of(groups: list[Sample]) -> pa.Table:
+    """The tuples of all groups; those of a group are in order, and `position` tells it."""
+    rows = [
+        {"g": f"g{g}", "on": sample.on[i], **{name: column[i] for name, column in sample.columns.items()}}
+        for g, sample in enumerate(groups)
+        for i in range(len(sample))
+    ]
+    names = ["g", "on", *groups[0].columns]
+    return pa.table({name: pa.array([row[name] for row in rows], KINDS[name]) for name in names})
+
+
+def plan_for(scheme: wr.Scheme, **options: bool) -> StreamPlan:
+    request = Request(scheme, "on", ("g",), ("position",), AGG, KINDS)
+    layout = Layout(
+        "on", ("g",), {name: _reads(name) for name in scheme.predicates}, {name: name for name in scheme.attributes},
+        tuple(request.values), ("position",),
+    )  # fmt: skip
+    return StreamPlan(request, layout, **options)
+
+
+def _reads(name: str):
+    return lambda table: table.column(name).combine_chunks()
+
+
+@st.composite
+def arrivals(draw: st.DrawFn, kind: type[wr.Scheme]) -> tuple[wr.Scheme, pa.Table, list[list[int]], list[int]]:
+    """A scheme, tuples, in which batch each of them arrives, and a watermark a batch that makes none of them late."""
+    scheme = draw(SPECIFICATIONS[kind])
+    missing = False if scheme.nulls == "error" else None
+    groups = draw(st.lists(samples(scheme, max_size=9, missing=missing, more=["v"]), min_size=1, max_size=3))
+    table = table_of(groups)
+    batches = draw(st.integers(1, 5))
+    arrives = draw(st.lists(st.integers(0, batches - 1), min_size=len(table), max_size=len(table)))
+    on = table["on"].to_pylist()
+    marks, reached = [], -1
+    for batch in range(batches):
+        later = [t for t, at in zip(on, arrives, strict=True) if at > batch]
+        most = min(later, default=max(on, default=0) + 7) - 1
+        reached = max(reached, draw(st.integers(min(reached, most), most)))
+        marks.append(reached)
+    order = draw(st.permutations(range(len(table))))
+    return scheme, table, [[i for i in order if arrives[i] == batch] for batch in range(batches)], marks
+
+
+def streamed(plan: StreamPlan, table: pa.Table, batches: list[list[int]], marks: list[int]) -> list[dict[str, Any]]:
+    """The rows of the result, with the state saved and loaded between any two batches."""
+    shelf, state, found = Dictionary(), None, []
+    for rows, mark in zip(batches, marks, strict=True):
+        bucket = StreamFramer.load(plan, shelf, state)
+        tables, late = bucket.step([table.take(pa.array(rows, pa.int64()))], mark)
+        assert sum(part.num_rows for part in late) == 0
+        assert sum(piece.rows for piece in bucket.waiting) == sum(
+            1 for r in _so_far(batches, rows) if table["on"][r].as_py() > mark
+        )
+        assert set(shelf) == {piece.number for piece in bucket.waiting}
+        assert bucket.next_event() is None or bucket.next_event() > mark
+        if plan.fragments:
+            assert len(bucket.framer.report().frames) == 0, "a frame that is sure was not reported"
+        found += tables
+        state = bucket.save()
+    bucket = StreamFramer.load(plan, shelf, state)
+    found += bucket.finish()
+    assert not shelf
+    return [row for part in found for row in part.to_pylist()]
+
+
+def _so_far(batches: list[list[int]], last: list[int]) -> list[int]:
+    seen: list[int] = []
+    for rows in batches:
+        seen += rows
+        if rows is last:
+            break
+    return seen
+
+
+def framed(plan: StreamPlan, table: pa.Table, *, gap_closes: bool) -> list[dict[str, Any]]:
+    """The frames of a batch; those that a gap ended have no `closed_at` in a stream."""
+    request = plan.request
+    reader, framer = Reader(request, plan.layout), request.framer()
+    ordered = table.sort_by([("g", "ascending"), ("on", "ascending"), ("position", "ascending")])
+    done = [framer.process(reader.read(ordered)), framer.finish()]
+    rows = [row for part in done for row in frames_table(request, reader.directory.keys(), part).to_pylist()]
+    gap = request.scheme.longest_gap(request.clock)
+    for row in rows:
+        if gap_closes and gap < LARGEST and row["closed_at"] is not None and row["closed_at"] - row["end"] > gap:
+            row["closed_at"] = None
+    return sorted(rows, key=lambda row: (row["g"], row["frame"]))
+
+
+def assembled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Fragments put together, after a check that they are disjoint, in order, and end with the final one."""
+    frames = defaultdict(list)
+    for row in rows:
+        frames[row["g"], row["frame"]].append(row)
+    whole = []
+    for pieces in frames.values():
+        assert [piece["fragment"] for piece in pieces] == list(range(len(pieces)))
+        assert [piece["final"] for piece in pieces] == [False] * (len(pieces) - 1) + [True]
+        full = [piece for piece in pieces if piece["count"]]
+        assert all(a["end"] <= b["start"] for a, b in pairwise(full))
+        assert all(piece["start"] is None and piece["end"] is None for piece in pieces if not piece["count"])
+        last = {name: value for name, value in pieces[-1].items() if name not in ("fragment", "final")}
+        last |= {"start": full[0]["start"], "end": full[-1]["end"], "count": sum(p["count"] for p in pieces)}
+        whole.append(last)
+    return sorted(whole, key=lambda row: (row["g"], row["frame"]))
+
+
+def close(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> bool:
+    """Equal, but for the rounding of variances."""
+    rounded = [
+        [{**row, "spread": row["spread"] and round(row["spread"], 6)} for row in rows] for rows in (found, wanted)
+    ]
+    return rounded[0] == rounded[1]
+
+
+@each_scheme
+@given(data=st.data())
+def test_a_stream_gives_the_frames_of_a_batch(kind: type[wr.Scheme], data: st.DataObject) -> None:
+    scheme, table, batches, marks = data.draw(arrivals(kind))
+    plan = plan_for(scheme)
+    rows = streamed(plan, table, batches, marks)
+    assert all(row.pop("fragment") == 0 and row.pop("final") for row in rows)
+    assert close(sorted(rows, key=lambda row: (row["g"], row["frame"])), framed(plan, table, gap_closes=True))
+
+
+@each_scheme
+@FEWER
+@given(data=st.data())
+def test_fragments_assemble_to_the_frames_of_a_batch(kind: type[wr.Scheme], data: st.DataObject) -> None:
+    scheme, table, batches, marks = data.draw(arrivals(kind))
+    plan = plan_for(scheme, fragments=True)
+    assert close(assembled(streamed(plan, table, batches, marks)), framed(plan, table, gap_closes=True))
+
+
+@each_scheme
+@FEWER
+@given(data=st.data())
+def test_an_ordered_stream_is_framed_at_once(kind: type[wr.Scheme], data: st.DataObject) -> None:
+    scheme, table, _, _ = data.draw(arrivals(kind))
+    plan = plan_for(scheme, ordered=True)
+    ordered = table.sort_by([("on", "ascending"), ("position", "ascending")])
+    on = ordered["on"].to_pylist()
+    # A batch may end between two instants only: which of two tied tuples comes first is not for arrival to say.
+    places = [i for i in range(1, len(on)) if on[i - 1] < on[i]]
+    cuts = sorted(data.draw(st.sets(st.sampled_from(places)))) if places else []
+    bucket, found = StreamFramer(plan, Dictionary()), []
+    for a, b in pairwise([0, *cuts, len(on)]):
+        tables, late = bucket.step([ordered.slice(a, b - a)], None)
+        assert not sum(map(len, late))
+        assert not bucket.waiting
+        found += tables
+        bucket = StreamFramer.load(plan, bucket.shelf, bucket.save())
+    found += bucket.finish()
+    rows = [{k: v for k, v in row.items() if k not in ("fragment", "final")} for t in found for row in t.to_pylist()]
+    rows.sort(key=lambda row: (row["g"], row["frame"]))
+    assert close(rows, framed(plan, ordered, gap_closes=False))
+
+
+def tuples(*rows: tuple[str, int, bool]) -> pa.Table:
+    """Tuples of a threshold stream: group, `on`, hit."""
+    group, on, hit = zip(*rows, strict=True)
+    columns = {"g": pa.array(group), "on": pa.array(on), "hit": pa.array(hit)}
+    return pa.table(columns | {"v": pa.array(on), "position": pa.array(range(len(on)))})
+
+
+def test_late_tuples_are_counted_and_handed_back() -> None:
+    bucket = StreamFramer(plan_for(wr.Threshold("hit")), Dictionary())
+    bucket.step([tuples(("a", 5, True), ("a", 9, True))], 6)
+    found, late = bucket.step([tuples(("a", 6, True), ("a", 7, False), ("b", 2, True))], 8)
+    assert [row["on"] for part in late for row in part.to_pylist()] == [6, 2]
+    assert (bucket.counts.arrived, bucket.counts.late) == (5, 2)
+    assert [(row["start"], row["end"], row["closed_at"]) for row in found[0].to_pylist()] == [(5, 5, 7)]
+
+
+def test_an_ordered_stream_refuses_what_comes_out_of_order() -> None:
+    bucket = StreamFramer(plan_for(wr.Threshold("hit"), ordered=True), Dictionary())
+    bucket.step([tuples(("a", 5, True), ("b", 1, True))], None)
+    _, late = bucket.step([tuples(("a", 4, True), ("b", 2, True), ("a", 5, True))], None)
+    assert [(row["g"], row["on"]) for part in late for row in part.to_pylist()] == [("a", 4)]
+
+
+def test_a_gap_ends_a_frame_as_soon_as_the_watermark_is_past_it() -> None:
+    bucket = StreamFramer(plan_for(wr.Gap(10)), Dictionary())
+    found, _ = bucket.step([tuples(("a", 5, True), ("b", 14, True))], 14)
+    assert not found
+    assert bucket.next_event() == 15
+    found, _ = bucket.step([], 15)
+    assert [(row["g"], row["start"], row["closed_at"], row["final"]) for row in found[0].to_pylist()] == [
+        ("a", 5, None, True)
+    ]
+
+
+def test_a_frame_is_reported_with_the_tuple_that_makes_it_sure() -> None:
+    bucket = StreamFramer(plan_for(wr.Threshold("hit", min_duration=3), fragments=True), Dictionary())
+    assert bucket.step([tuples(("a", 1, True), ("a", 3, True))], 3)[0] == []
+    found, _ = bucket.step([tuples(("a", 4, True))], 4)
+    assert [(row["start"], row["end"], row["count"], row["final"]) for row in found[0].to_pylist()] == [
+        (1, 4, 3, False)
+    ]
+    found, _ = bucket.step([tuples(("a", 6, False))], 6)
+    (last,) = found[0].to_pylist()
+    assert (last["start"], last["end"], last["count"], last["fragment"], last["final"]) == (None, None, 0, 1, True)
+    assert (last["sum"], last["n"], last["closed_at"]) == (8, 3, 6)
+
+
+def test_waiting_tuples_lie_in_narrow_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "ROWS_A_PIECE", 10)
+    shelf = Dictionary()
+    bucket = StreamFramer(plan_for(wr.Threshold("hit")), shelf)
+    bucket.step([tuples(*(("a", t, True) for t in range(60)))], 0)
+    before = dict(shelf)
+    assert len(before) == 6
+    bucket.step([], 14)
+    kept = [number for number in before if number in shelf]
+    assert len(kept) == 4, "a progress reads what is due and writes the rest of one piece, no more"
+    assert sum(piece.rows for piece in bucket.waiting) == 45
+
+
+def test_a_state_of_a_newer_version_or_of_another_query_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_for(wr.Threshold("hit"))
+    bucket = StreamFramer(plan, Dictionary())
+    bucket.step([tuples(("a", 5, True))], 6)
+    state = bucket.save()
+    other = plan_for(wr.Threshold("hit", min_count=2))
+    with pytest.raises(SourceError, match=r"written with scheme=Threshold\('hit'\), and now it is .*min_count=2"):
+        StreamFramer.load(other, Dictionary(), state)
+    with pytest.raises(SourceError, match="fragments=False"):
+        StreamFramer.load(plan_for(wr.Threshold("hit"), fragments=True), Dictionary(), state)
+    monkeypatch.setattr(stream, "VERSION", 0)
+    with pytest.raises(SourceError, match="version 1, written by a newer Windrow"):
+        StreamFramer.load(plan, Dictionary(), state)
