@@ -26,6 +26,8 @@ from windrow.frames.packing import pack, pack_state, unpack, unpack_state
 from windrow.frames.request import Layout, Reader, Request, frames_table
 
 VERSION = 1
+WHOLE = "whole"
+"""The column with all of a tuple, where late tuples are wanted back; it never waits on the shelf."""
 ROWS_A_PIECE = 4_096
 """Waiting tuples are cut into pieces of at least so many …"""
 PIECES_A_BATCH = 8
@@ -116,7 +118,7 @@ class StreamFramer:
             on_time, too_late = self._late(table)
             self.counts.arrived += table.num_rows
             self.counts.late += too_late.num_rows
-            fresh.append(on_time)
+            fresh.append(on_time.drop_columns(WHOLE) if WHOLE in on_time.column_names else on_time)
             late.append(too_late)
         if self.plan.ordered:
             return self._frame(fresh, None), late

@@ -23,6 +23,7 @@ from windrow.spark.resolve import arrow_type, check_condition, resolve
 from windrow.spark.scan import ScanPlan, plan_scan, scan_frames
 from windrow.spark.session import check_session
 from windrow.spark.shuffle import shuffle_frames
+from windrow.spark.stream import StreamOptions, check_stream, stream_frames, stream_schema
 
 PLANS = ("auto", "native", "shuffle", "scan")
 
@@ -48,13 +49,18 @@ def frames(
     order_by: str | Sequence[str] | None = None,
     nulls_on: str = "error",
     plan: str = "auto",
+    fragments: bool = False,
+    ordered: bool = False,
+    late: str = "drop",
+    buckets: int | None = None,
 ) -> DataFrame:
     """Segment each group's tuples into frames, by what the data says.
 
     Parameters
     ----------
     source
-        A DataFrame, or Parquet files by `wr.parquet`, which are framed without a sort or a shuffle where that is right.
+        A DataFrame, streaming or not, or Parquet files by `wr.parquet`, which are framed without a sort or a shuffle
+        where that is right. A stream needs a watermark on `on`: tuples are framed as it passes them.
     scheme
         How frames start and end, such as `wr.Threshold("speed < 40", min_duration="3 minutes")`.
     on
@@ -68,13 +74,31 @@ def frames(
     nulls_on
         What to do with rows whose `on` or `by` is null or NaN: `"error"` (default) or `"drop"`.
     plan
-        `"auto"` (default: the fastest that applies), `"native"`, `"shuffle"` or `"scan"`.
+        `"auto"` (default: the fastest that applies), `"native"`, `"shuffle"` or `"scan"`. A stream has one plan.
+    fragments
+        Streams only: report, at each progress, the new piece of every open frame that is already sure to qualify.
+    ordered
+        Streams only: the promise that each group's tuples arrive in order, so that they are framed at once. A tuple
+        that breaks the promise is late. No watermark is needed, and `on` may be of any type.
+    late
+        Streams only: `"drop"` (default) drops and counts tuples that the watermark has passed when they arrive;
+        `"emit"` gives them as rows of the result, in a column `late`.
+    buckets
+        Streams only: into how many pieces the state is spread, 64 by default. It bounds how many cores a query can use,
+        and must stay as it is for the life of a checkpoint.
 
     Returns
     -------
     One row a frame: the `by` columns, `frame` (numbered from 0 in each group), `start` and `end` (the `on` of its
     first and last tuple), `closed_at` (the `on` of the tuple that ended it; null where the stream ended first),
     `count` (of tuples), `complete`, what the scheme adds, and the aggregates.
+
+    A stream's result adds `fragment` and `final`. Without `fragments=True` they are 0 and true. With it, the rows of one
+    `frame` are its pieces, in order, disjoint, with rising `fragment`; `start`, `end` and `count` are the piece's,
+    aggregates are of the frame up to there, and the last piece has `final`. A frame may end without a further tuple: its
+    last piece then has `count` 0, and null for `start` and `end`. A frame that a gap ended has no `closed_at` in a
+    stream: it is reported when the watermark is past the gap, with no tuple to end it. How many tuples arrived, were
+    late, were framed and were dropped for their nulls is told in `observedMetrics` of the query's progress.
 
     Examples
     --------
@@ -90,7 +114,8 @@ def frames(
     +-----+-----+---+---------+-----+--------+-------+
     <BLANKLINE>
     """
-    return _planned(source, scheme, on, by, agg, order_by, nulls_on, plan)[1]
+    options = StreamOptions(fragments, ordered, late, buckets)
+    return _planned(source, scheme, on, by, agg, order_by, nulls_on, plan, options)[1]
 
 
 def explain(
@@ -103,6 +128,10 @@ def explain(
     order_by: str | Sequence[str] | None = None,
     nulls_on: str = "error",
     plan: str = "auto",
+    fragments: bool = False,
+    ordered: bool = False,
+    late: str = "drop",
+    buckets: int | None = None,
 ) -> Choice:
     """Say which plan `frames` would run with the same arguments, and why.
 
@@ -112,7 +141,8 @@ def explain(
     plan: native
       - Threshold frames are runs of one label: one window and one aggregation in Catalyst
     """
-    return _planned(source, scheme, on, by, agg, order_by, nulls_on, plan)[0]
+    options = StreamOptions(fragments, ordered, late, buckets)
+    return _planned(source, scheme, on, by, agg, order_by, nulls_on, plan, options)[0]
 
 
 def _planned(
@@ -124,14 +154,18 @@ def _planned(
     order_by: str | Sequence[str] | None,
     nulls_on: str,
     plan: str,
+    options: StreamOptions,
 ) -> tuple[Choice, DataFrame]:
-    df = check_source(source)
+    df = check_source(source, streams=True)
     check_session(df.sparkSession)
     check_policy(nulls_on)
     if plan not in PLANS:
         raise SpecError(f"plan: {plan!r} is not a plan; it must be one of {', '.join(PLANS)}")
     request = resolve(df, scheme, on, by, agg, order_by, analyse_outside if isinstance(source, ParquetSource) else None)
     schema = result_schema(df, request)
+    if df.isStreaming:
+        return _streamed(df, request, schema, options, nulls_on, plan)
+    options.refuse_for_tables()
     against: list[str] = []
     if plan in ("auto", "scan"):
         scan = _scan(source, request, nulls_on)
@@ -160,6 +194,18 @@ def _planned(
     return Choice("shuffle", (*against, reason)), shuffle_frames(df, request, schema)
 
 
+def _streamed(
+    df: DataFrame, request: Request, schema: StructType, options: StreamOptions, nulls_on: str, plan: str
+) -> tuple[Choice, DataFrame]:
+    if plan != "auto":
+        raise UnsupportedError(f"plan={plan!r}: a stream has one plan; leave plan='auto'")
+    check_stream(df, request, options)
+    schema = stream_schema(schema, df, request, options)
+    order = "the promise that they arrive in order" if options.ordered else f"the watermark of {request.on!r}"
+    reason = f"a stream: tuples are put in order by {order} and framed by the compiled kernel, with state by bucket"
+    return Choice("stream", (reason,)), stream_frames(df, request, schema, options, nulls_on)
+
+
 def _scan(source: DataFrame | ParquetSource, request: Request, nulls_on: str) -> ScanPlan | str:
     if not isinstance(source, ParquetSource):
         return "the source is a DataFrame; give Parquet files by wr.parquet"
@@ -178,13 +224,13 @@ def analyse_outside(df: DataFrame, predicate: object, option: str) -> None:
         check_condition(df, predicate, option)
 
 
-def check_source(source: DataFrame | ParquetSource) -> DataFrame:
-    """The DataFrame of a source, or a refusal."""
+def check_source(source: DataFrame | ParquetSource, *, streams: bool = False) -> DataFrame:
+    """The DataFrame of a source, or a refusal; streams only where they are said to be welcome."""
     df = source.df if isinstance(source, ParquetSource) else source
     if not hasattr(df, "sparkSession") or not hasattr(df, "schema"):
         raise SpecError(f"{source!r} is neither a DataFrame nor a Parquet source by wr.parquet")
-    if df.isStreaming:
-        raise UnsupportedError("streaming DataFrames are not framed yet")
+    if df.isStreaming and not streams:
+        raise UnsupportedError("a streaming DataFrame cannot be used here yet")
     return df
 
 

@@ -13,6 +13,7 @@ from itertools import chain
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from windrow.frames.ordering import read_in_order, whole_instants
@@ -31,8 +32,8 @@ def shuffle_frames(df: DataFrame, request: Request, schema: StructType) -> DataF
     return ordered.mapInArrow(frame_sorted(request, layout), schema)
 
 
-def select_tuples(df: DataFrame, request: Request) -> tuple[DataFrame, Layout]:
-    """What the kernel reads, under names of our own, in the order by which tuples are sorted."""
+def select_tuples(df: DataFrame, request: Request, whole_as: str | None = None) -> tuple[DataFrame, Layout]:
+    """What the kernel reads, under names of our own; the whole tuple comes along if it is given a name."""
     by = tuple(f"by{i}" for i in range(len(request.by)))
     ties = tuple(f"tie{i}" for i in range(len(request.order_by)))
     predicates = {name: f"p_{name}" for name in request.scheme.predicates}
@@ -44,6 +45,7 @@ def select_tuples(df: DataFrame, request: Request) -> tuple[DataFrame, Layout]:
     chosen += [condition(request.scheme.predicates[name]).alias(at) for name, at in predicates.items()]
     chosen += [column(name).cast("double").alias(at) for name, at in attributes.items()]
     chosen += [column(name).alias(at) for name, at in zip(request.values, values, strict=True) if name and at]
+    chosen += [F.struct(*map(column, df.columns)).alias(whole_as)] if whole_as else []
     evaluate = {name: read_column(at) for name, at in predicates.items()}
     return df.select(*chosen), Layout("on", by, evaluate, attributes, values, ties)
 
