@@ -13,7 +13,7 @@ from windrow.errors import (
     WindrowError,
 )
 from windrow.frames import Aggregate, Boundary, Custom, Delta, DoubleBoundary, Gap, Scheme, Threshold
-from windrow.spark import ParquetSource, explain, fill, frames, parquet, session, widen
+from windrow.spark import ParquetSource, assemble, explain, fill, frames, open_frames, parquet, session, widen
 
 __version__ = "0.1.0"
 
@@ -38,6 +38,7 @@ __all__ = [
     "UnsupportedError",
     "WindrowError",
     "__version__",
+    "assemble",
     "count",
     "explain",
     "fill",
@@ -47,6 +48,7 @@ __all__ = [
     "max",
     "mean",
     "min",
+    "open_frames",
     "parquet",
     "session",
     "stddev",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.counting import Count
@@ -111,3 +112,22 @@ class FragmentFramer(Framer):
 def _nothing(n: int) -> Values:
     """Values that are all null."""
     return Values(np.zeros(n, np.int64), np.zeros(n, np.bool_))
+
+
+def put_together(pieces: pa.Table, by: Sequence[str]) -> tuple[pa.Table, pa.Table]:
+    """Fragments as whole frames, and those that lack their last piece, one row each; both have the columns of `pieces`.
+
+    Start, end and count are those of all pieces, the rest is the last piece's.
+    """
+    options = pc.ScalarAggregateOptions(skip_nulls=False, min_count=0)
+    how: dict[str, tuple[str, pc.FunctionOptions | None]] = {
+        "start": ("min", None), "end": ("max", None), "count": ("sum", None)
+    }  # fmt: skip
+    keys = [*by, "frame"]
+    others = [name for name in pieces.column_names if name not in keys]
+    ordered = pieces.sort_by([(name, "ascending") for name in (*keys, "fragment")])
+    found = ordered.group_by(keys, use_threads=False).aggregate(
+        [(name, *how.get(name, ("last", options))) for name in others]
+    )
+    named = found.rename_columns([*keys, *others]).select(pieces.column_names).cast(pieces.schema)
+    return named.filter(named["final"]), named.filter(pc.invert(named["final"]))

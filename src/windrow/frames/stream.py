@@ -18,9 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.errors import SourceError
-from windrow.frames.clock import LARGEST
+from windrow.frames.clock import LARGEST, Clock
 from windrow.frames.fragments import FragmentFramer, Pieces
 from windrow.frames.framer import Frames
+from windrow.frames.groups import Directory
 from windrow.frames.ordering import read_in_order
 from windrow.frames.packing import pack, pack_state, unpack, unpack_state
 from windrow.frames.request import Layout, Reader, Request, frames_table
@@ -273,10 +274,10 @@ class StreamFramer:
             "watermark": self.watermark,
             "next": self._next_piece,
         }
+        keys["clock"] = pa.nulls(groups.size, self.plan.request.clock.type)
         known = pa.table({"group": groups, **keys}).replace_schema_metadata({"windrow": json.dumps(about)})
-        shelf = pa.table(
-            {name: pa.array([p[i] for p in self.waiting], pa.int64()) for i, name in enumerate(Waiting._fields)}
-        )
+        pieces = {name: [getattr(piece, name) for piece in self.waiting] for name in Waiting._fields}
+        shelf = pa.table({name: pa.array(numbers, pa.int64()) for name, numbers in pieces.items()})
         return pack([known, shelf, *pack_state(self.framer.export(groups))])
 
     @classmethod
@@ -311,3 +312,48 @@ def check_state(about: dict[str, Any], plan: StreamPlan) -> None:
                 f"the checkpoint was written with {name}={before}, and now it is {name}={now[name]}; "
                 "start with a new checkpoint, or ask for what was asked before"
             )
+
+
+class Snapshot:
+    """A saved bucket as anyone can read it who does not know the query: its open frames and waiting tuples."""
+
+    def __init__(self, data: bytes) -> None:
+        self.known, self.waiting, self.groups, self.open = unpack(data)
+        self.by = json.loads(self.known.schema.metadata[b"windrow"])["plan"]["by"]
+        self.keys = [self.known.column(f"by{i}").combine_chunks() for i in range(len(self.by))]
+        self.clock = Clock.of(self.known.schema.field("clock").type, "on")
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The `by` columns, what is known of each open frame, and how many tuples of its group wait."""
+        on = self.clock.type
+        fields = list(zip(self.by, (key.type for key in self.keys), strict=True))
+        fields += [("frame", pa.int64()), ("start", on), ("end", on), ("count", pa.int64()), ("waiting", pa.int64())]
+        return pa.schema(fields)
+
+    def rows(self, pieces: Iterable[bytes]) -> pa.Table:
+        """A row for each open frame, and one for each group that has tuples waiting and no open frame."""
+        directory = Directory([key.type for key in self.keys])
+        directory.encode(self.keys, self.known.num_rows)
+        waiting = np.zeros(max(self.known.num_rows, len(directory)), np.int64)
+        for table in (table for data in pieces for table in unpack(data)):
+            group = directory.encode([table.column(f"by{i}") for i in range(len(self.by))], table.num_rows)
+            waiting = np.append(waiting, np.zeros(len(directory) - waiting.size, np.int64))
+            np.add.at(waiting, group, 1)
+        framed = self.open["group"].to_numpy()
+        others = np.setdiff1d(np.flatnonzero(waiting), framed)
+        group = np.concatenate([framed, others])
+        number = self.open["number"].to_numpy()
+        frame = pa.array(number, mask=number < 0)
+        none = pa.nulls(others.size, pa.int64())
+        keys = directory.keys()
+        columns: list[Any] = [key.take(pa.array(group)) for key in keys]
+        columns.append(pa.concat_arrays([frame, none]))
+        for name in ("start", "end"):
+            columns.append(
+                self.clock.write(pa.concat_arrays([self.open[name].combine_chunks(), none.cast(self.open[name].type)]))
+            )
+        columns.append(
+            pa.concat_arrays([self.open["count"].combine_chunks(), pa.array(np.zeros(others.size, np.int64))])
+        )
+        return pa.table([*columns, pa.array(waiting[group])], schema=self.schema)

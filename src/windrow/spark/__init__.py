@@ -1,9 +1,11 @@
 """Frames on Spark: the only part of Windrow that imports pyspark."""
 
+from windrow.spark.assemble import assemble
 from windrow.spark.batch import explain, frames
+from windrow.spark.checkpoint import open_frames
 from windrow.spark.fill import fill
 from windrow.spark.parquet import ParquetSource, parquet
 from windrow.spark.session import session
 from windrow.spark.widen import widen
 
-__all__ = ["ParquetSource", "explain", "fill", "frames", "parquet", "session", "widen"]
+__all__ = ["ParquetSource", "assemble", "explain", "fill", "frames", "open_frames", "parquet", "session", "widen"]

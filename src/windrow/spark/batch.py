@@ -53,6 +53,7 @@ def frames(
     ordered: bool = False,
     late: str = "drop",
     buckets: int | None = None,
+    flush: str | None = None,
 ) -> DataFrame:
     """Segment each group's tuples into frames, by what the data says.
 
@@ -86,6 +87,10 @@ def frames(
     buckets
         Streams only: into how many pieces the state is spread, 64 by default. It bounds how many cores a query can use,
         and must stay as it is for the life of a checkpoint.
+    flush
+        Streams only: the checkpoint location of a query with the same arguments that has ended, such as a bounded
+        replay. The result is then a table: the frames that the end of the stream leaves, of tuples that waited for the
+        watermark and of frames that were open. The checkpoint is only read.
 
     Returns
     -------
@@ -114,7 +119,7 @@ def frames(
     +-----+-----+---+---------+-----+--------+-------+
     <BLANKLINE>
     """
-    options = StreamOptions(fragments, ordered, late, buckets)
+    options = StreamOptions(fragments, ordered, late, buckets, flush)
     return _planned(source, scheme, on, by, agg, order_by, nulls_on, plan, options)[1]
 
 
@@ -132,6 +137,7 @@ def explain(
     ordered: bool = False,
     late: str = "drop",
     buckets: int | None = None,
+    flush: str | None = None,
 ) -> Choice:
     """Say which plan `frames` would run with the same arguments, and why.
 
@@ -141,7 +147,7 @@ def explain(
     plan: native
       - Threshold frames are runs of one label: one window and one aggregation in Catalyst
     """
-    options = StreamOptions(fragments, ordered, late, buckets)
+    options = StreamOptions(fragments, ordered, late, buckets, flush)
     return _planned(source, scheme, on, by, agg, order_by, nulls_on, plan, options)[0]
 
 

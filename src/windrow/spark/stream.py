@@ -7,7 +7,7 @@ state is kept, when a bucket is woken, and what the query's progress tells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
@@ -25,6 +25,7 @@ from windrow.errors import DataError, SessionError, SpecError, TypeMismatchError
 from windrow.frames.packing import pack, unpack
 from windrow.frames.request import Request
 from windrow.frames.stream import WHOLE, StreamFramer, StreamPlan
+from windrow.spark.checkpoint import flushed
 from windrow.spark.pieces import MapInArrow
 from windrow.spark.shuffle import in_larger_tables, select_tuples
 
@@ -47,6 +48,7 @@ class StreamOptions:
     ordered: bool = False
     late: str = "drop"
     buckets: int | None = None
+    flush: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("fragments", "ordered"):
@@ -54,6 +56,10 @@ class StreamOptions:
                 raise SpecError(f"{name}: {getattr(self, name)!r} is neither True nor False")
         if self.late not in LATE:
             raise SpecError(f"late: {self.late!r} is not a policy; it must be one of {', '.join(LATE)}")
+        if self.flush is not None and not isinstance(self.flush, str):
+            raise SpecError(
+                f"flush: {self.flush!r} is no checkpoint; give the checkpointLocation of the query that has ended"
+            )
         n = self.buckets
         if n is not None and (isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= 100_000):
             raise SpecError(f"buckets: {n!r} is no number of buckets; it must be a whole number from 1 to 100000")
@@ -61,7 +67,7 @@ class StreamOptions:
     def refuse_for_tables(self) -> None:
         """Refuse options that only a stream can have."""
         default = StreamOptions()
-        for name in ("fragments", "ordered", "late", "buckets"):
+        for name in ("fragments", "ordered", "late", "buckets", "flush"):
             if getattr(self, name) != getattr(default, name):
                 raise UnsupportedError(
                     f"{name}={getattr(self, name)!r} is for streams, and the source is no streaming DataFrame"
@@ -109,9 +115,11 @@ def stream_frames(
     """Frames of a streaming DataFrame."""
     buckets = (options.buckets or BUCKETS) if request.by else 1
     tuples, layout = select_tuples(df, request, whole_as=WHOLE if options.late == "emit" else None)
-    hashed = F.pmod(F.xxhash64(*map(F.col, layout.by)), F.lit(buckets)) if layout.by else F.lit(0)
     plan = StreamPlan(request, layout, options.ordered, options.fragments)
-    packed = tuples.withColumn("bucket", hashed.cast("int")).mapInArrow(_packer(plan, nulls_on), _PACKED_SPARK)
+    if options.flush is not None:
+        return flushed(df.sparkSession, plan, schema, options.flush)
+    places = {layout.on: request.on, **dict(zip(layout.by, request.by, strict=True))}
+    packed = in_buckets(tuples, [F.col(name) for name in layout.by], buckets, places, nulls_on)
     out = to_arrow_schema(schema, timezone="UTC")
     found = packed.groupBy("bucket").transformWithStateInPandas(
         BucketProcessor(plan, buckets, out if options.late == "emit" else None),
@@ -120,18 +128,35 @@ def stream_frames(
         timeMode="None" if options.ordered else "EventTime",
     )
     counted = found.observe(f"windrow {request.scheme!r}", *(F.sum(name).alias(name) for name in COUNTED))
-    return counted.mapInArrow(_unpacker(out), schema)
+    return out_of_buckets(counted, schema)
 
 
-def _packer(plan: StreamPlan, nulls_on: str) -> MapInArrow:
-    """The function that sorts tuples into buckets, a piece of Arrow each; tuples without a place are dropped here."""
-    layout, request = plan.layout, plan.request
-    placed = {layout.on: request.on, **dict(zip(layout.by, request.by, strict=True))}
+def bucket_of(by: Sequence[Column], buckets: int) -> Column:
+    """The bucket of a row, by the values of its group."""
+    return (F.pmod(F.xxhash64(*by), F.lit(buckets)) if by else F.lit(0)).cast("int")
+
+
+def in_buckets(
+    df: DataFrame, by: Sequence[Column], buckets: int, places: Mapping[str, str] | None = None, nulls_on: str = "error"
+) -> DataFrame:
+    """Rows in pieces of Arrow by bucket; `places` names the columns that may not be null, as the user knows them."""
+    return df.withColumn("bucket", bucket_of(by, buckets)).mapInArrow(
+        _packer(dict(places or {}), nulls_on), _PACKED_SPARK
+    )
+
+
+def out_of_buckets(found: DataFrame, schema: StructType) -> DataFrame:
+    """The rows in the pieces of Arrow that stateful operators give; columns that a piece lacks are null."""
+    return found.mapInArrow(_unpacker(to_arrow_schema(schema, timezone="UTC")), schema)
+
+
+def _packer(places: dict[str, str], nulls_on: str) -> MapInArrow:
+    """The function that sorts rows into buckets, a piece of Arrow each; rows without a place are dropped here."""
 
     def pack_buckets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         dropped = 0
         for table in in_larger_tables(batches):
-            whole = _without_nulls(table, placed, nulls_on)
+            whole = _without_nulls(table, places, nulls_on)
             dropped += table.num_rows - whole.num_rows
             yield from _by_bucket(_in_utc(whole))
         # The first bucket hears of every batch, so that a query that was changed is refused before anything is framed.
@@ -140,9 +165,9 @@ def _packer(plan: StreamPlan, nulls_on: str) -> MapInArrow:
     return pack_buckets
 
 
-def _without_nulls(table: pa.Table, placed: dict[str, str], nulls_on: str) -> pa.Table:
+def _without_nulls(table: pa.Table, places: dict[str, str], nulls_on: str) -> pa.Table:
     lacks = None
-    for at, name in placed.items():
+    for at, name in places.items():
         values = table.column(at)
         missing = pc.is_null(values, nan_is_null=pa.types.is_floating(values.type))
         n = pc.sum(missing).as_py() or 0
