@@ -298,7 +298,9 @@ def test_a_value_is_no_condition(text, part):
         ("x >", r"'x >' cannot be parsed at line 1, column 3, near '>'"),
         ("x > 1 and\n  < 2", r"line 2, column \d"),
         ("x > 1)", r"column 6, near '\)'"),
-        ("s = 'a", "quote or parenthesis left open"),
+        ("s = 'a", "quote left open"),
+        ("(x > 1", "near '1': is a parenthesis left open"),
+        ("x in (", "parenthesis left open"),
         ("x > 1; y > 2", "semicolon"),
         ("x > 1;", "semicolon"),
         ("x > 1 as y", "near 'as'"),
@@ -311,10 +313,28 @@ def test_a_value_is_no_condition(text, part):
         ("sum(x) > 1", r"an aggregate, 'SUM\(x\)'"),
         ("max(x) over (order by i) > 1", "a window function"),
         ("explode(x)", "a generator"),
-        ("--", "cannot be parsed"),
+        ("--", "nothing but a comment"),
         ("(" * 5000 + "x > 1" + ")" * 5000, "nested too deeply"),
     ],
 )
 def test_a_text_that_is_no_predicate_is_refused_at_once(text, message):
     with pytest.raises(SpecError, match=message):
         parse_predicate(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["values > 1", "x < from", "case > 1", "on ramp < 3", "speed limit < 40", "x > 1 and road work"]
+)
+def test_backticks_are_advised_where_a_name_may_be_the_trouble(text):
+    with pytest.raises(SpecError, match="goes in backticks"):
+        parse_predicate(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["x >", "x > 1 and", "x = = 1", "x => 1", "x > 1)", "(x > 1", "x > 40 km", "x > 1 where", "s = 'a", "x 1"]
+)
+def test_backticks_are_not_advised_where_no_name_is_involved(text):
+    with pytest.raises(SpecError) as refusal:
+        parse_predicate(text)
+    assert "backticks" not in str(refusal.value)
+    assert repr(text) in str(refusal.value)

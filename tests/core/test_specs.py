@@ -53,7 +53,10 @@ REFUSED: list[tuple[Callable[[], Any], list[str]]] = [
     (lambda: wr.Threshold(""), ["''"]),
     (lambda: wr.Threshold(5), ["predicate", "5"]),
     (lambda: wr.Threshold(None), ["predicate", "None"]),
-    (lambda: wr.Threshold("x > 1", close="x <"), ["'x <'"]),
+    (lambda: wr.Threshold("x > 1", close="x <"), ["close 'x <'"]),
+    (lambda: wr.Threshold("x > 1", close=""), ["close ''", "is empty"]),
+    (lambda: wr.Threshold("x > 1", close="x > 1;"), ["close 'x > 1;'", "semicolon"]),
+    (lambda: wr.Threshold("x > 1", close="sum(x) > 1"), ["close 'sum(x) > 1'", "an aggregate"]),
     (lambda: wr.Threshold("x > 1", close=7), ["close", "7"]),
     (lambda: wr.Threshold("x > 1", min_count=0), ["min_count", "0"]),
     (lambda: wr.Threshold("x > 1", min_count=-2), ["min_count", "-2"]),
@@ -130,6 +133,11 @@ REFUSED: list[tuple[Callable[[], Any], list[str]]] = [
     # Aggregates
     *((lambda kind=kind: kind(""), [kind.__name__, "''"]) for kind in wr.aggregates.BUILTIN),
     *((lambda kind=kind: kind(5), [kind.__name__, "5"]) for kind in wr.aggregates.BUILTIN),
+    *(
+        (lambda kind=kind: kind("*"), [f"{kind.__name__.lower()}('*')", "only count", "name of a column"])
+        for kind in wr.aggregates.BUILTIN
+        if kind is not wr.aggregates.Count
+    ),
     (lambda: wr.mean(None), ["Mean", "None"]),
     (incomplete_aggregate, ["Half", "merge()"]),
 ]

@@ -103,6 +103,9 @@ class AggregateFunction:
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
             raise SpecError(f"{type(self).__name__} wants the name of a column, not {self.column!r}")
+        if self.column == "*" and self.columns:
+            named = type(self).__name__.lower()
+            raise SpecError(f"{named}('*'): only count takes '*'; give the name of a column, as in {named}('speed')")
         for name in ("zero", "add", "merge", "finish"):
             if not callable(getattr(type(self), name, None)):
                 raise SpecError(

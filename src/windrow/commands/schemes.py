@@ -113,7 +113,8 @@ def as_limits(text: str, option: str) -> dict[str, float]:
     >>> as_limits("dye=0.05,depth=2", "--delta")
     {'dye': 0.05, 'depth': 2.0}
     """
-    return {name: _number(value, option) for name, value in _pairs(text, option, "dye=0.05").items()}
+    pairs = _pairs(text, option, "dye=0.05")
+    return {name: _number(value, f"{option}: the limit of {name!r}") for name, value in pairs.items()}
 
 
 def as_grid(text: str, option: str) -> dict[str, float | list[float]]:
@@ -124,8 +125,11 @@ def as_grid(text: str, option: str) -> dict[str, float | list[float]]:
     """
     grid: dict[str, float | list[float]] = {}
     for name, value in _pairs(text, option, "x=10,y=0:5:20").items():
-        points = value.removesuffix(":").split(":")
-        grid[name] = [_number(point, option) for point in points] if ":" in value else _number(value, option)
+        if ":" in value:
+            what = f"{option}: a break point of {name!r}"
+            grid[name] = [_number(point, what) for point in value.removesuffix(":").split(":")]
+        else:
+            grid[name] = _number(value, f"{option}: the width of {name!r}")
     return grid
 
 
@@ -141,11 +145,11 @@ def _pairs(text: str, option: str, example: str) -> dict[str, str]:
     return pairs
 
 
-def _number(text: str, option: str) -> float:
+def _number(text: str, what: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise SpecError(f"{option}: {text.strip()!r} is no number") from None
+        raise SpecError(f"{what} must be a number such as 0.5, and {text.strip()!r} is no number") from None
 
 
 def as_comparison(text: str) -> tuple[AggregateFunction, str, float]:
@@ -157,7 +161,7 @@ def as_comparison(text: str) -> tuple[AggregateFunction, str, float]:
     found = COMPARISON.fullmatch(text)
     if found is None:
         raise SpecError(f"--aggregate: {text!r} is no condition on an aggregate; write it like 'sum(volume) > 100'")
-    return _aggregate(found, "--aggregate"), found["op"], _number(found["limit"], "--aggregate")
+    return _aggregate(found, "--aggregate"), found["op"], _number(found["limit"], f"--aggregate: the limit of {text!r}")
 
 
 def as_aggregates(given: Sequence[str] | None) -> dict[str, AggregateFunction]:

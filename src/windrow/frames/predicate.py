@@ -25,6 +25,13 @@ _LENIENT = {"UNKNOWN", "ISNULL", "NOTNULL"}
 """Words that sqlglot reads in places where Spark does not, or reads differently."""
 _BEFORE_NOT = (TokenType.L_PAREN, TokenType.AND, TokenType.OR, TokenType.NOT)
 """What comes before a NOT that begins a condition; any other NOT is a part of IS NOT or NOT IN, BETWEEN, LIKE."""
+_COMPLETE = (TokenType.NUMBER, TokenType.STRING, TokenType.IDENTIFIER, TokenType.R_PAREN)
+"""What is a value by itself: a word that follows it is no part of a name."""
+_NO_NAME = (
+    *_COMPLETE, TokenType.ALIAS, TokenType.AND, TokenType.BETWEEN, TokenType.FALSE, TokenType.IN, TokenType.IS,
+    TokenType.LIKE, TokenType.NOT, TokenType.NULL, TokenType.OR, TokenType.RLIKE, TokenType.TRUE,
+)  # fmt: skip
+"""What is, in a condition, most likely just what it says."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +74,8 @@ class Predicate:
 
 
 @lru_cache(maxsize=256)
-def parse_predicate(text: str) -> Predicate:
-    """Parse a condition as Spark SQL would write it.
+def parse_predicate(text: str, option: str = "predicate") -> Predicate:
+    """Parse a condition as Spark SQL would write it; `option` is what an error calls it.
 
     >>> parse_predicate("speed <")
     Traceback (most recent call last):
@@ -76,19 +83,20 @@ def parse_predicate(text: str) -> Predicate:
     windrow.errors.SpecError: predicate 'speed <' cannot be parsed at line 1, column 7, near '<': ...
     """
     if not isinstance(text, str) or not text.strip():
-        raise SpecError(f"predicate {text!r} is empty; give a condition such as 'speed < 40'")
+        raise SpecError(f"{option} {text!r} is empty; give a condition such as 'speed < 40'")
+    tokens: Sequence[Token] = []
     try:
         tokens = sqlglot.tokenize(text, read="spark")
         if any(token.token_type is TokenType.SEMICOLON for token in tokens):
-            raise SpecError(f"predicate {text!r} has a semicolon; give one condition, without it")
+            raise SpecError(f"{option} {text!r} has a semicolon; give one condition, without it")
         tree = sqlglot.parse_one(text, read="spark", into=exp.Condition)
     except SqlglotError as error:
-        raise SpecError(_explain(text, error)) from None
+        raise SpecError(f"{option} {text!r} cannot be parsed{_explain(tokens, error)}") from None
     except RecursionError:
-        raise SpecError(f"predicate {text[:80]!r}... is nested too deeply") from None
+        raise SpecError(f"{option} {text[:80]!r}... is nested too deeply") from None
     for kind, name in _NO_PREDICATE:
         if found := tree.find(*kind):
-            raise SpecError(f"predicate {text!r} has {name}, {_sql(found)!r}; give a condition on a single row")
+            raise SpecError(f"{option} {text!r} has {name}, {_sql(found)!r}; give a condition on a single row")
     columns = tuple(dict.fromkeys(column.parts[0].name for column in tree.find_all(exp.Column, bfs=False)))
     return Predicate(text, columns, tree, _words(tokens), _doubt(text, tokens))
 
@@ -139,14 +147,32 @@ def _words(tokens: Sequence[Token]) -> Counter[str]:
     return words
 
 
-def _explain(text: str, error: SqlglotError) -> str:
-    """A parse error in one line: the text, where, and what to look at."""
-    hint = "a column that is named like a word of SQL goes in backticks"
-    if isinstance(error, ParseError) and error.errors:
-        first = error.errors[0]
-        at = f"line {first['line']}, column {first['col']}, near {first['highlight']!r}"
-        return f"predicate {text!r} cannot be parsed at {at}: {hint}"
-    return f"predicate {text!r} cannot be parsed; is a quote or parenthesis left open? Also, {hint}"
+def _explain(tokens: Sequence[Token], error: SqlglotError) -> str:
+    """Where a text cannot be parsed, and what would be right, as far as that can be guessed."""
+    if not isinstance(error, ParseError):
+        return ": is a quote left open?"
+    if not error.errors:
+        return ": there is nothing but a comment; give a condition such as 'speed < 40'"
+    first = error.errors[0]
+    place = (first["line"], first["col"])
+    at = f" at line {place[0]}, column {place[1]}, near {first['highlight']!r}"
+    if first["description"].startswith("Expecting )"):
+        return f"{at}: is a parenthesis left open?"
+    if _has_odd_name([token for token in tokens if (token.line, token.col) <= place]):
+        return f"{at}: a column whose name is a word of SQL, or more than one word, goes in backticks"
+    return f"{at}: give a condition such as 'speed < 40'"
+
+
+def _has_odd_name(tokens: Sequence[Token]) -> bool:
+    """Whether one of these may be meant as a name: a word of SQL where a value can be, or a word after a name."""
+    before = TokenType.L_PAREN
+    for token in tokens:
+        kind = token.token_type
+        is_word = token.text.isidentifier() and kind not in _NO_NAME and before not in _COMPLETE
+        if is_word and (kind is not TokenType.VAR or before is TokenType.VAR):
+            return True
+        before = kind
+    return False
 
 
 def _sql(tree: exp.Expr) -> str:

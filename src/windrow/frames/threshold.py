@@ -136,7 +136,7 @@ class Threshold(Scheme):
 def check_predicate(predicate: Any, option: str) -> None:
     """Refuse what is neither a condition in SQL nor a column expression."""
     if isinstance(predicate, str):
-        parse_predicate(predicate)
+        parse_predicate(predicate, option)
     elif not type(predicate).__module__.startswith("pyspark."):
         raise SpecError(
             f"{option}: {predicate!r} is neither a condition in SQL, such as 'speed < 40', nor a Spark Column"
