@@ -13,7 +13,7 @@ from windrow.errors import (
     WindrowError,
 )
 from windrow.frames import Aggregate, Boundary, Custom, Delta, DoubleBoundary, Gap, Scheme, Threshold
-from windrow.spark import ParquetSource, assemble, explain, fill, frames, open_frames, parquet, session, widen
+from windrow.spark import ParquetSource, assemble, explain, fill, frames, open_frames, parquet, register, session, widen
 
 __version__ = "0.1.0"
 
@@ -50,6 +50,7 @@ __all__ = [
     "min",
     "open_frames",
     "parquet",
+    "register",
     "session",
     "stddev",
     "sum",

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.aggregates.shape import check_shape
 from windrow.aggregates.tags import tag_of
 from windrow.errors import SpecError
 
@@ -111,6 +112,8 @@ class AggregateFunction:
                 raise SpecError(
                     f"the aggregate {type(self).__name__} has no {name}(): it needs zero, add, merge, finish"
                 )
+        if not self.builtin:
+            check_shape(type(self))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__.lower()}({', '.join(map(repr, self.columns))})"

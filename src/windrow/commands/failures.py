@@ -18,6 +18,8 @@ READING = re.compile(r"^(?:OSError|FileNotFoundError|pyarrow\.lib\.Arrow\w+): (?
 """A worker could not read a file with pyarrow."""
 SPARK = re.compile(r"\[(?P<kind>[A-Z_]+(?:\.[A-Z_]+)?)\] (?P<said>[^\n]+)")
 """How Spark begins a message, whatever it is wrapped in."""
+DATA_FAULT = re.compile(r"\[[A-Z_.]+\] (?P<said>[^\n]+?) SQLSTATE: 22\w{3}(?:\s*== SQL [^\n]*==\n(?P<sql>[^\n]+))?")
+"""Spark's word for values that an expression cannot be computed for, with the expression where Spark knows its text."""
 UNREADABLE = ("FAILED_READ_FILE", "MALFORMED_RECORD_IN_PARSING", "PATH_NOT_FOUND", "MALFORMED_CSV_RECORD")
 
 
@@ -32,6 +34,10 @@ def bad_input(error: Exception) -> str | None:
     from_spark = SPARK.search(text)
     if from_spark and from_spark["kind"].startswith(UNREADABLE):
         return _unreadable(from_spark["said"])
+    fault = DATA_FAULT.search(text)
+    if fault:
+        what = f"the predicate {fault['sql'].strip()!r}" if fault["sql"] else "a value"
+        return f"{what} cannot be computed for some row: {fault['said']}"
     if isinstance(error, pa.ArrowInvalid):
         return _unreadable(text)
     reading = READING.search(text) if "pyarrow" in text else None

@@ -16,6 +16,7 @@ from pyspark.sql.types import ArrayType, MapType, StringType, StructType, Varian
 
 from windrow.errors import OutputError, SourceError, SpecError
 from windrow.spark import ParquetSource, parquet
+from windrow.spark.paths import settle_path
 from windrow.spark.resolve import column
 
 FORMATS = ("parquet", "csv", "json")
@@ -77,10 +78,11 @@ def read(spark: SparkSession, path: str, form: str) -> DataFrame | ParquetSource
     """A table as a source of frames. The types of CSV and JSON are found by reading it once more."""
     if form == "parquet":
         return parquet(spark, path)
+    _, pattern = settle_path(path)
     with _zoneless_timestamps(spark):
         try:
             reader = spark.read
-            df = reader.csv(path, header=True, inferSchema=True) if form == "csv" else _read_json(spark, path)
+            df = reader.csv(pattern, header=True, inferSchema=True) if form == "csv" else _read_json(spark, pattern)
             columns = df.columns
         except PySparkException as error:
             raise SourceError(f"{path}: not readable as {form.upper()}: {str(error).strip().splitlines()[0]}") from None

@@ -6,6 +6,18 @@ from windrow.spark.checkpoint import open_frames
 from windrow.spark.fill import fill
 from windrow.spark.parquet import ParquetSource, parquet
 from windrow.spark.session import session
+from windrow.spark.sql import register
 from windrow.spark.widen import widen
 
-__all__ = ["ParquetSource", "assemble", "explain", "fill", "frames", "open_frames", "parquet", "session", "widen"]
+__all__ = [
+    "ParquetSource",
+    "assemble",
+    "explain",
+    "fill",
+    "frames",
+    "open_frames",
+    "parquet",
+    "register",
+    "session",
+    "widen",
+]

@@ -98,10 +98,10 @@ def frames(
     first and last tuple), `closed_at` (the `on` of the tuple that ended it; null where the stream ended first),
     `count` (of tuples), `complete`, what the scheme adds, and the aggregates.
 
-    A stream's result adds `fragment` and `final`. Without `fragments=True` they are 0 and true. With it, the rows of one
-    `frame` are its pieces, in order, disjoint, with rising `fragment`; `start`, `end` and `count` are the piece's,
-    aggregates are of the frame up to there, and the last piece has `final`. A frame may end without a further tuple: its
-    last piece then has `count` 0, and null for `start` and `end`. A frame that a gap ended has no `closed_at` in a
+    A stream's result adds `fragment` and `final`. Without `fragments=True` they are 0 and true. With it, the rows of
+    one `frame` are its pieces, in order, disjoint, with rising `fragment`; `start`, `end` and `count` are the piece's,
+    aggregates are of the frame up to there, and the last piece has `final`. A frame may end without a further tuple:
+    its last piece then has `count` 0, and null for `start` and `end`. A frame that a gap ended has no `closed_at` in a
     stream: it is reported when the watermark is past the gap, with no tuple to end it. How many tuples arrived, were
     late, were framed and were dropped for their nulls is told in `observedMetrics` of the query's progress.
 

@@ -1,4 +1,4 @@
-"""What a query's checkpoint holds: the frames that are open, the tuples that wait, and the frames still to come of them."""
+"""What a query's checkpoint holds: open frames, waiting tuples, and the frames that are still to come of them."""
 
 from __future__ import annotations
 

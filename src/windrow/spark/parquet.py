@@ -19,6 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from windrow.errors import SourceError, SpecError
+from windrow.spark.paths import Listing, file_system, list_files, settle_path
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ def parquet(spark: SparkSession, path: str | Path) -> ParquetSource:
     spark
         The session that the work runs in.
     path
-        A file or folder that both Spark and pyarrow can read.
+        A file or folder that both Spark and pyarrow can read. A relative one stays where it is now. A name with `*`,
+        `?`, `[` or `{` in it is a pattern, as for Spark's reader, if there is nothing of that very name.
 
     Examples
     --------
@@ -55,9 +57,10 @@ def parquet(spark: SparkSession, path: str | Path) -> ParquetSource:
         path = str(path)
     if not isinstance(path, str) or not path:
         raise SpecError(f"path: {path!r} is no path of a Parquet file or folder")
+    path, pattern = settle_path(path)
     try:
         known = _plain_schema(path)
-        df = (spark.read if known is None else spark.read.schema(known)).parquet(path)
+        df = (spark.read if known is None else spark.read.schema(known)).parquet(pattern)
         _ = df.schema
     except (PySparkException, Py4JError) as error:
         raise SourceError(f"{path}: {_why_unreadable(error)}") from None
@@ -70,15 +73,12 @@ def _plain_schema(path: str) -> StructType | None:
     None where only Spark can tell: for types that have more than one reading, partitioned folders, other file systems.
     """
     try:
-        system, root = file_system(path)
-        if system.get_file_info(root).type == pafs.FileType.NotFound:
-            return None
-        files = list_files(path)
-        if not files or has_folders(path):
-            return None
+        listing = list_files(path)
     except (OSError, pa.ArrowException):
         return None
-    footer = _footer(files[0], system)
+    if not listing.files or listing.has_folders:
+        return None
+    footer = _footer(listing.files[0], listing.system)
     old = any(footer.schema.column(i).physical_type == "INT96" for i in range(len(footer.schema)))
     schema = footer.schema.to_arrow_schema()
     if old or not all(_has_one_reading(field.type) for field in schema):
@@ -92,24 +92,27 @@ def _has_one_reading(kind: pa.DataType) -> bool:
     return bool(signed_or_plain or instant or pa.types.is_float32(kind) or pa.types.is_float64(kind))
 
 
-def has_folders(path: str) -> bool:
-    """Whether there are folders inside, which may carry columns, as in `road=7/part-0.parquet`."""
-    system, root = file_system(path)
-    if system.get_file_info(root).type != pafs.FileType.Directory:
-        return False
-    found = system.get_file_info(pafs.FileSelector(root))
-    return any(f.type == pafs.FileType.Directory and not f.base_name.startswith(("_", ".")) for f in found)
-
-
 def _why_unreadable(error: Exception) -> str:
-    kind = (error.getCondition() or "") if isinstance(error, PySparkException) else ""
+    if not isinstance(error, PySparkException):
+        return _not_parquet(error, "")
+    kind = error.getCondition() or ""
     if kind == "PATH_NOT_FOUND":
         return "there is no such file or folder"
     if kind == "UNABLE_TO_INFER_SCHEMA":
         return "there is no Parquet file in it"
+    if kind == "COLUMN_ALREADY_EXISTS":
+        twice = (error.getMessageParameters() or {}).get("columnName", "?").strip("`")
+        return (
+            f"it has two columns {twice!r} that differ in letter case at most; rename one of them, "
+            "or set spark.sql.caseSensitive to true"
+        )
     if kind == "PARQUET_TYPE_ILLEGAL":
         told = str(error).strip().splitlines()[0]
         return f"Spark cannot read a column's type (timestamps should be in microseconds, not nanoseconds): {told}"
+    return _not_parquet(error, kind)
+
+
+def _not_parquet(error: Exception, kind: str) -> str:
     said = re.search(r"[^\n]*(?:not a Parquet file|Could not read footer)[^\n]*", str(error))
     return f"not readable as Parquet, it may be half-written ({said[0].strip() if said else kind})"
 
@@ -123,29 +126,6 @@ class RowGroup:
     rows: int
     low: Any
     high: Any
-
-
-def file_system(path: str) -> tuple[pafs.FileSystem, str]:
-    """The file system of a path or URI as pyarrow knows it, and the path in it; a local one is made absolute."""
-    if not has_scheme(path):
-        return pafs.LocalFileSystem(), str(Path(path).absolute())
-    system, root = pafs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
-    return system, root
-
-
-def has_scheme(path: str) -> bool:
-    """Whether a path says which file system it is on."""
-    return "://" in path or path.startswith("file:")
-
-
-def list_files(path: str) -> list[str]:
-    """The data files below a path, by the rule that Spark uses: names with a leading `_` or `.` are no data."""
-    system, root = file_system(path)
-    info = system.get_file_info(root)
-    if info.type == pafs.FileType.File:
-        return [root]
-    found = system.get_file_info(pafs.FileSelector(root))
-    return sorted(f.path for f in found if f.type == pafs.FileType.File and not f.base_name.startswith(("_", ".")))
 
 
 @dataclass(frozen=True)
@@ -164,24 +144,21 @@ class NoStatistics(Exception):
 def check_files(path: str) -> None:
     """Raise `SourceError` for a file that is no Parquet, where the files can be seen from here."""
     try:
-        system, _ = file_system(path)
-        files = list_files(path)
+        listing = list_files(path)
     except (OSError, pa.ArrowException):
         return
-    with ThreadPoolExecutor(16) as pool:
-        list(pool.map(lambda file: _footer(file, system), files))
+    _read_all(listing)
 
 
 def read_footers(path: str, on: str, names: Sequence[str]) -> Footers:
     """Read every footer; raise `NoStatistics` with a reason where one does not tell enough."""
-    system, _ = file_system(path)
-    files = list_files(path)
+    listing = list_files(path)
+    files = listing.files
     if not files:
         raise NoStatistics("there is no file")
-    if has_folders(path):
+    if listing.has_folders:
         raise NoStatistics("there are folders inside, which may carry columns that the files do not hold")
-    with ThreadPoolExecutor(16) as pool:
-        metadata = list(pool.map(lambda file: _footer(file, system), files))
+    metadata = _read_all(listing)
     schema = metadata[0].schema.to_arrow_schema()
     nulls = dict.fromkeys(names, 0)
     row_groups: list[RowGroup] = []
@@ -190,6 +167,11 @@ def read_footers(path: str, on: str, names: Sequence[str]) -> Footers:
             raise NoStatistics(f"the files do not have the same columns: {file} differs from {files[0]}")
         row_groups += _row_groups(file, footer, on, nulls)
     return Footers(row_groups, schema, nulls)
+
+
+def _read_all(listing: Listing) -> list[pq.FileMetaData]:
+    with ThreadPoolExecutor(16) as pool:
+        return list(pool.map(lambda file: _footer(file, listing.system), listing.files))
 
 
 def _footer(file: str, system: pafs.FileSystem) -> pq.FileMetaData:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType, TimestampType
+from pyspark.sql.types import DataType, StructType, TimestampType
 
 from windrow.frames.framer import Framer, Tuples
 from windrow.frames.groups import Directory
@@ -106,7 +106,7 @@ def _range_number(df: DataFrame, names: Sequence[str], keys: pa.Table) -> Column
     return search(0, len(rows))
 
 
-def _literal(value: pa.Scalar, kind: object) -> Column:
+def _literal(value: pa.Scalar, kind: DataType) -> Column:
     """A constant of a column's type."""
     if isinstance(kind, TimestampType):
         return F.timestamp_micros(F.lit(value.cast(pa.timestamp("us", value.type.tz)).value))
@@ -120,7 +120,9 @@ def _speculate(request: Request, layout: Layout, cuts: pa.Table) -> MapInArrow:
 
     def run_range(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reader, framer = Reader(request, layout), request.framer(HeadFramer if stitched else Framer)
-        number = TaskContext.get().partitionId()
+        task = TaskContext.get()
+        assert task is not None
+        number = task.partitionId()
         sender = Sender(number, cuts.num_rows + 1 if request.by else 1, reader.directory, framer)
         cut_group = Directory(request.by_types)
         if number:

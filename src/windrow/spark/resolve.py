@@ -16,7 +16,7 @@ from pyspark.sql.types import DataType, StructField
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.keeper import Keeper
 from windrow.errors import ColumnError, SpecError, TypeMismatchError, WindrowError
-from windrow.frames import Scheme
+from windrow.frames import Aggregate, Scheme
 from windrow.frames.clock import Clock
 from windrow.frames.request import Request
 
@@ -43,6 +43,8 @@ def resolve(
     keys = columns.find_all(by, "by")
     ties = columns.find_all(order_by, "order_by")
     aggregates = check_aggregates(agg)
+    if isinstance(scheme, Aggregate):
+        check_compiles(scheme.aggregate)
     for name in scheme.attributes:
         columns.find(name, type(scheme).__name__)
     for name, aggregate in aggregates.items():
@@ -52,6 +54,7 @@ def resolve(
         [on, *keys, *ties, *scheme.attributes, *(c for a in aggregates.values() for c in a.columns)]
     )
     check_keys(types, keys)
+    check_keys(types, ties, "order_by")
     clock = Clock.of(types[on], on)
     scheme.check(clock, types)
     for option, predicate in scheme.predicates.items():
@@ -66,6 +69,7 @@ class Columns:
     """The columns of a DataFrame, found by name as Spark finds them: letter case does not matter unless it must."""
 
     def __init__(self, df: DataFrame) -> None:
+        self._spark = df.sparkSession
         self._fields: list[StructField] = df.schema.fields
         self.names = [field.name for field in self._fields]
 
@@ -88,14 +92,19 @@ class Columns:
             raise SpecError(
                 f"{role}: {name!r} is no name of a column; the columns are {', '.join(map(repr, self.names))}"
             )
-        found = [f for f in self._fields if f.name == name] or [
-            f for f in self._fields if f.name.lower() == name.lower()
-        ]
+        found = [f for f in self._fields if f.name.lower() == name.lower()]
+        exact = [f for f in found if f.name == name]
+        if found != exact and self._case_matters():
+            found = exact
         if not found:
             raise ColumnError.unknown(name, role, self.names)
         if len(found) > 1:
-            raise ColumnError(f"{role}: {name!r} is ambiguous, the table has {len(found)} columns of that name")
+            named = ", ".join(repr(f.name) for f in found)
+            raise ColumnError(f"{role}: {name!r} is ambiguous, the table has columns {named}; rename one of them")
         return found[0]
+
+    def _case_matters(self) -> bool:
+        return self._spark.conf.get("spark.sql.caseSensitive") == "true"
 
     def arrow_types(self, names: Iterable[str]) -> dict[str, pa.DataType]:
         """The Arrow type of each column; a name that was written in other letters is found as well."""
@@ -108,7 +117,8 @@ def arrow_type(field: StructField, name: str) -> pa.DataType:
         return to_arrow_type(field.dataType, timezone="UTC")
     except PySparkException:
         raise TypeMismatchError(
-            f"column {name!r} is of type {field.dataType.simpleString()}, which cannot be used here"
+            f"column {name!r} is of type {field.dataType.simpleString()}, which cannot be used here; "
+            "give a number, a text, a timestamp, a date or the like"
         ) from None
 
 
@@ -146,12 +156,12 @@ def check_compiles(aggregate: AggregateFunction) -> None:
         raise SpecError(f"the aggregate {aggregate!r} cannot be compiled: {said[:300]}") from None
 
 
-def check_keys(types: Mapping[str, pa.DataType], keys: Sequence[str]) -> None:
-    """Refuse to group by what has no plain equality."""
+def check_keys(types: Mapping[str, pa.DataType], keys: Sequence[str], role: str = "by") -> None:
+    """Refuse to group or to order by what has no plain equality and order."""
     for key in keys:
         if pa.types.is_nested(types[key]) or pa.types.is_null(types[key]):
             raise TypeMismatchError(
-                f"by: column {key!r} is of type {types[key]}; give a string, a number, a date or the like"
+                f"{role}: column {key!r} is of type {types[key]}; give a string, a number, a date or the like"
             )
 
 

@@ -26,10 +26,10 @@ from windrow.spark.parquet import (
     NoStatistics,
     ParquetSource,
     RowGroup,
-    has_scheme,
     read_footers,
     read_row_group,
 )  # fmt: skip
+from windrow.spark.paths import has_scheme
 from windrow.spark.pieces import PIECES, MapInArrow, ReplayChunk, Sender, reconciled
 from windrow.spark.session import parallelism
 
@@ -61,6 +61,8 @@ class ScanPlan:
 def plan_scan(source: ParquetSource, request: Request) -> ScanPlan | str:
     """A scan plan for a source, or the reason why there is none."""
     names = {name.lower(): name for name in source.df.columns}
+    if len(names) < len(source.df.columns):
+        return "two columns differ only in letter case"
     needed = [request.on, *request.by, *request.order_by, *request.scheme.attributes, *filter(None, request.values)]
     if not has_scheme(source.path) and not all(file.startswith("file:") for file in source.df.inputFiles()[:1]):
         return "the path is not local to Spark; say which file system it is on, as in 's3://…'"
@@ -88,6 +90,9 @@ def plan_scan(source: ParquetSource, request: Request) -> ScanPlan | str:
     if reason_against:
         return reason_against
     columns = tuple(dict.fromkeys(names[name.lower()] for name in needed))
+    for name in columns:
+        if pa.types.is_null(footers.schema.field(name).type):
+            return f"column {name!r} has only nulls, and no type in the files"
     reader = ChunkReader(source.path, columns, request.on, request.clock)
     return ScanPlan(request, reader, footers.schema, tuple(cut), buckets=len(cut))
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BooleanType, LongType, StructField, StructType, TimestampType
 
 from windrow.errors import DataError, SessionError, SpecError, TypeMismatchError, UnsupportedError
@@ -94,7 +94,7 @@ def check_stream(df: DataFrame, request: Request, options: StreamOptions) -> Non
     if not any("watermark" in key.lower() for key in field.metadata or {}):
         raise SpecError(
             f"on: column {request.on!r} has no watermark, so nothing tells when a tuple can be framed; call "
-            f"withWatermark({request.on!r}, '10 seconds') on the stream, or say ordered=True where tuples arrive in order"
+            f"withWatermark({request.on!r}, '10 seconds') on the stream, or say ordered=True if tuples arrive in order"
         )
 
 
@@ -213,7 +213,7 @@ class BucketProcessor(StatefulProcessor):
         self.groups = handle.getValueState("groups", "buckets int, timer long, data binary")
         self.shelf = StateShelf(handle)
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Tuples arrived."""
         arrived: list[pa.Table] = []
         dropped = 0
@@ -241,7 +241,11 @@ class BucketProcessor(StatefulProcessor):
         timer = self._wake(bucket, reached, None if timer == expired else timer)
         self.groups.update((self.buckets, timer, bucket.save()))
         found += [] if self.late is None else [late_rows(table, self.plan, self.late) for table in late if len(table)]
-        told = {"arrived": bucket.counts.arrived, "late": bucket.counts.late, "framed": bucket.counts.framed}
+        told: dict[str, Any] = {
+            "arrived": bucket.counts.arrived,
+            "late": bucket.counts.late,
+            "framed": bucket.counts.framed,
+        }
         told |= {"dropped": dropped, "data": pack(found)}
         return pd.DataFrame({name: [value] for name, value in told.items()})
 

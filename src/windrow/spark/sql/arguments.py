@@ -1,0 +1,176 @@
+"""From the arguments of a call in SQL to a scheme, aggregates and columns, or the one error that says what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql.types import Row, StructType
+from pyspark.sql.udtf import AnalyzeArgument
+
+from windrow.aggregates import BUILTIN, AggregateFunction
+from windrow.errors import SpecError
+from windrow.frames import Aggregate, Boundary, Delta, Gap, Scheme, Threshold
+
+AGGREGATES: dict[str, type[AggregateFunction]] = {kind.__name__.lower(): kind for kind in BUILTIN}
+CALL = re.compile(r"\s*(?P<function>\w+)\s*\(\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^()`]*?))\s*\)\s*")
+
+OF_EVERY_SCHEME = ("max_gap", "nulls")
+OF_EVERY_CALL = ("on", "by", "order_by", "agg", *OF_EVERY_SCHEME)
+
+
+@dataclass(frozen=True)
+class TableFunction:
+    """What a table function is called with: examples of what must be given, and the names of what may be."""
+
+    name: str
+    make: Callable[..., Scheme]
+    required: Mapping[str, str]
+    optional: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names of all arguments after the table."""
+        return (*OF_EVERY_CALL[:1], *self.required, *self.optional, *OF_EVERY_CALL[1:])
+
+    @property
+    def example(self) -> str:
+        """A call, to be shown in errors."""
+        given = ", ".join(f"{name} => {value}" for name, value in {"on": "'ts'", **self.required}.items())
+        return f"{self.name}(TABLE(readings), {given})"
+
+
+FUNCTIONS = {
+    made.name: made
+    for made in (
+        TableFunction(
+            "threshold_frames",
+            Threshold,
+            {"predicate": "'speed < 40'"},
+            ("close", "min_count", "min_duration", "segments"),
+        ),
+        TableFunction("boundary_frames", Boundary, {"grid": "map('x', 10.0)"}),
+        TableFunction("delta_frames", Delta, {"limits": "map('dye', 0.05)"}, ("op", "reference")),
+        TableFunction(
+            "aggregate_frames",
+            lambda aggregate, **rest: Aggregate(as_aggregate(aggregate, "aggregate"), **rest),
+            {"aggregate": "'sum(volume)'", "op": "'>'", "limit": "100"},
+        ),
+        TableFunction("gap_frames", Gap, {"gap": "'30 minutes'"}),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a table function, read: what `wr.frames` would be given."""
+
+    table: StructType
+    scheme: Scheme
+    on: Any
+    by: list[Any] | None
+    order_by: list[Any] | None
+    agg: dict[str, AggregateFunction] = field(default_factory=dict)
+
+
+def read_call(
+    function: TableFunction, positional: Sequence[AnalyzeArgument], named: Mapping[str, AnalyzeArgument]
+) -> Call:
+    """Read the arguments of a call, or refuse them."""
+    table = _table(function, positional)
+    options = {name.lower(): _value(name, argument) for name, argument in named.items()}
+    options = {name: value for name, value in options.items() if value is not None}
+    for name in options:
+        if name not in function.options:
+            raise SpecError(f"{function.name} has no option {name!r}; it has {', '.join(function.options)}")
+    for name in ("on", *function.required):
+        if name not in options:
+            raise SpecError(f"{function.name} wants {name}, as in {function.example}")
+    given = {name: value for name, value in options.items() if name not in OF_EVERY_CALL or name in OF_EVERY_SCHEME}
+    return Call(
+        table,
+        function.make(**given),
+        options["on"],
+        as_columns(options.get("by"), "by"),
+        as_columns(options.get("order_by"), "order_by"),
+        as_aggregates(options.get("agg")),
+    )
+
+
+def _table(function: TableFunction, positional: Sequence[AnalyzeArgument]) -> StructType:
+    if len(positional) != 1 or not positional[0].isTable or not isinstance(positional[0].dataType, StructType):
+        raise SpecError(f"{function.name} wants a table first and all else by name, as in {function.example}")
+    return positional[0].dataType
+
+
+def _value(name: str, argument: AnalyzeArgument) -> Any:
+    if argument.isTable:
+        raise SpecError(f"{name}: a table comes first and without a name, as in TABLE(readings)")
+    if not argument.isConstantExpression:
+        raise SpecError(f"{name}: its value must be a constant, known before the query runs")
+    return plain(argument.value)
+
+
+def plain(value: Any) -> Any:
+    """A value of SQL as a value of Python that a scheme takes: `10.0` is a decimal in SQL, and a struct is a row.
+
+    >>> plain({"x": Decimal("10.0"), "y": [Decimal("0.5"), 5]})
+    {'x': 10.0, 'y': [0.5, 5]}
+    """
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, Row):
+        value = value.asDict()
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list) else value
+
+
+def as_columns(given: Any, option: str) -> list[Any] | None:
+    """Columns that were named in one text with commas, or in an array.
+
+    >>> as_columns("road, lane", "by"), as_columns(["a, b"], "by")
+    (['road', 'lane'], ['a, b'])
+    """
+    if given is None or isinstance(given, list):
+        return given
+    if not isinstance(given, str):
+        raise SpecError(f"{option}: {given!r} is no name of a column; write 'road', 'road, lane' or array('road')")
+    names = [name.strip() for name in given.split(",")]
+    if not all(names):
+        raise SpecError(f"{option}: {given!r} names an empty column; write names with commas between them")
+    return names
+
+
+def as_aggregates(given: Any) -> dict[str, AggregateFunction]:
+    """Aggregates by result name.
+
+    >>> as_aggregates({"cars": "sum(volume)", "n": "count()"})
+    {'cars': sum('volume'), 'n': count()}
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise SpecError(f"agg: {given!r} is no map from result name to aggregate; write map('cars', 'sum(volume)')")
+    return {name: as_aggregate(text, f"agg {name!r}") for name, text in given.items()}
+
+
+def as_aggregate(text: Any, option: str) -> AggregateFunction:
+    """An aggregate that is written as a call.
+
+    >>> as_aggregate("mean(`water temperature`)", "aggregate")
+    mean('water temperature')
+    """
+    found = CALL.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise SpecError(f"{option}: {text!r} is no aggregate of a column; write it like 'sum(volume)'")
+    function = found["function"].lower()
+    column = found["quoted"].replace("``", "`") if found["quoted"] else found["plain"]
+    if function not in AGGREGATES:
+        raise SpecError(f"{option}: there is no aggregate {function!r}; there are {', '.join(sorted(AGGREGATES))}")
+    if not column and function != "count":
+        raise SpecError(f"{option}: {function}() wants a column, as in '{function}(speed)'")
+    return AGGREGATES[function](column or "*")

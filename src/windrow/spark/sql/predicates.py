@@ -1,0 +1,56 @@
+"""What can be said of a predicate in `analyze`, where there is a schema but no Spark to ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import sqlglot
+from pyspark.sql.types import StructType
+from sqlglot import TokenType
+
+from windrow.errors import ColumnError, SpecError, TypeMismatchError, UnsupportedError
+from windrow.frames.predicate import parse_predicate
+from windrow.spark.resolve import arrow_type
+
+OF_CHANCE = {
+    "monotonically_increasing_id", "rand", "randn", "random", "randstr", "shuffle",
+    "spark_partition_id", "uniform", "uuid",
+}  # fmt: skip
+"""Functions that give one tuple now this and now that."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table argument: all there is of it in `analyze` is the schema."""
+
+    schema: StructType
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The types of the columns; null for those that have none in Arrow."""
+        fields = []
+        for field in self.schema.fields:
+            try:
+                fields.append(pa.field(field.name, arrow_type(field, field.name)))
+            except TypeMismatchError:
+                fields.append(pa.field(field.name, pa.null()))
+        return pa.schema(fields)
+
+
+def check_predicate(table: Any, predicate: str, option: str) -> None:
+    """Refuse a predicate of chance, and what is surely no condition; the rest is for Spark's analyser, right after.
+
+    A column that does not exist is left to Spark as well: its name may be that of a session variable.
+    """
+    for function, bracket in pairwise(sqlglot.tokenize(predicate, read="spark")):
+        if function.text.lower() in OF_CHANCE and bracket.token_type is TokenType.L_PAREN:
+            raise SpecError(f"{option}: {predicate!r} is not deterministic; the same tuple must always give the same")
+    try:
+        parse_predicate(predicate).compile(table.arrow_schema)
+    except TypeMismatchError as error:
+        raise TypeMismatchError(f"{option}: {error}") from None
+    except (ColumnError, UnsupportedError):
+        return
