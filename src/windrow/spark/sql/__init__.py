@@ -39,11 +39,12 @@ def register(spark: SparkSession) -> None:
         aggregate_frames(TABLE(t), aggregate =>, op =>, limit =>, ...)
         gap_frames(TABLE(t), gap =>, ...)
 
-    The dots are options of all: `on`, `by`, `order_by`, `agg`, `max_gap` and `nulls`. They mean what they mean in
-    Python and are written as SQL writes them. Columns are texts, `'road, lane'` or `array('road', 'lane')`. Durations
-    are texts, intervals or numbers. `grid` and `limits` are maps, `map('x', 10.0)`, `map('y', array(0, 5, 20))`, or,
-    where types differ, `named_struct('x', 10.0, 'y', array(0, 5, 20))`. Aggregates are calls in text, `'sum(volume)'`,
-    and `agg` is a map from result name to aggregate.
+    The dots are options of all: `on`, `by`, `order_by`, `agg`, `max_gap` and `nulls`. Options mean what they mean in
+    Python and must be constants. Columns are texts: `'road'`, `'road, lane'` or `array('road', 'lane')`. Durations are
+    texts, intervals or numbers. `grid` and `limits` are maps by column: `map('x', 10.0)`, `map('y', array(0, 5, 20))`.
+    Aggregates are calls in text, `'sum(volume)'`, and `agg` is a map of them by result name. A map of SQL has no order,
+    so what it adds to the result is sorted by name; `named_struct('x', 10.0, 'y', array(0, 5, 20))` keeps the order,
+    and may mix types. A session variable goes into a predicate by its value: `predicate => 'speed < ' || slow`.
 
     Examples
     --------

@@ -117,15 +117,19 @@ def _value(name: str, argument: AnalyzeArgument) -> Any:
 def plain(value: Any) -> Any:
     """A value of SQL as a value of Python that a scheme takes: `10.0` is a decimal in SQL, and a struct is a row.
 
-    >>> plain({"x": Decimal("10.0"), "y": [Decimal("0.5"), 5]})
+    A map has lost the order in which it was written, so its names are sorted; a struct has kept it.
+
+    >>> plain({"y": [Decimal("0.5"), 5], "x": Decimal("10.0")})
     {'x': 10.0, 'y': [0.5, 5]}
+    >>> plain(Row(y=1, x=Decimal("10.0")))
+    {'y': 1, 'x': 10.0}
     """
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, Row):
-        value = value.asDict()
+        return {name: plain(item) for name, item in value.asDict().items()}
     if isinstance(value, Mapping):
-        return {name: plain(item) for name, item in value.items()}
+        return {name: plain(value[name]) for name in sorted(value, key=str)}
     return [plain(item) for item in value] if isinstance(value, list) else value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import sqlglot
 from pyspark.sql.types import StructType
 from sqlglot import TokenType
 
-from windrow.errors import ColumnError, SpecError, TypeMismatchError, UnsupportedError
+from windrow.errors import SpecError, TypeMismatchError, UnsupportedError
 from windrow.frames.predicate import parse_predicate
 from windrow.spark.resolve import arrow_type
 
@@ -24,9 +25,14 @@ OF_CHANCE = {
 
 @dataclass(frozen=True)
 class Table:
-    """A table argument: all there is of it in `analyze` is the schema."""
+    """A table argument: all there is of it in `analyze` is the schema. It stands in for a DataFrame."""
 
     schema: StructType
+
+    @property
+    def sparkSession(self) -> Any:  # noqa: N802
+        """A session without settings: those of the real one do not reach `analyze`."""
+        return SimpleNamespace(conf={})
 
     @property
     def arrow_schema(self) -> pa.Schema:
@@ -41,16 +47,11 @@ class Table:
 
 
 def check_predicate(table: Any, predicate: str, option: str) -> None:
-    """Refuse a predicate of chance, and what is surely no condition; the rest is for Spark's analyser, right after.
-
-    A column that does not exist is left to Spark as well: its name may be that of a session variable.
-    """
+    """Refuse a predicate of chance, of columns that do not exist, or of no truth; Spark's analyser sees to the rest."""
     for function, bracket in pairwise(sqlglot.tokenize(predicate, read="spark")):
         if function.text.lower() in OF_CHANCE and bracket.token_type is TokenType.L_PAREN:
             raise SpecError(f"{option}: {predicate!r} is not deterministic; the same tuple must always give the same")
     try:
         parse_predicate(predicate).compile(table.arrow_schema)
-    except TypeMismatchError as error:
-        raise TypeMismatchError(f"{option}: {error}") from None
-    except (ColumnError, UnsupportedError):
+    except UnsupportedError:
         return

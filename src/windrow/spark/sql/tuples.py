@@ -75,8 +75,8 @@ def _as_is(column: str, name: str, kind: pa.DataType) -> Selected:
 
 
 def _condition(text: str, name: str) -> Selected:
-    """The condition; `AND true` makes Spark refuse what is none, and the line break ends a comment in the text."""
-    return Selected(f"({text}\n) AND true", name, pa.bool_(), pa.bool_())
+    """The condition; CASE makes Spark refuse what is none, and a line break ends a comment in the text."""
+    return Selected(f"CASE WHEN ({text}\n) THEN true WHEN NOT ({text}\n) THEN false END", name, pa.bool_(), pa.bool_())
 
 
 def _number(column: str, name: str) -> Selected:
