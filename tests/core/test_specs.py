@@ -27,6 +27,19 @@ def incomplete_aggregate() -> wr.AggregateFunction:
     return Half("v")
 
 
+def misshapen(**changed: Any) -> wr.AggregateFunction:
+    """A sum, of which one function is not as it must be."""
+    right: dict[str, Any] = {
+        "zero": lambda: (0.0, 0.0),
+        "add": lambda s, x: (s[0] + x, s[1]),
+        "merge": lambda a, b: (a[0] + b[0], a[1]),
+        "finish": lambda s: s[0],
+    }
+    functions = {name: staticmethod(function) for name, function in (right | changed).items()}
+    kind: Any = type("Odd", (wr.AggregateFunction,), functions)
+    return kind("v")  # type: ignore[no-any-return]
+
+
 REFUSED: list[tuple[Callable[[], Any], list[str]]] = [
     # Every scheme: the policy for nulls, and the longest gap.
     (lambda: wr.Boundary({"x": 1}, nulls="ignore"), ["nulls", "'ignore'", "skip, break, error"]),
@@ -140,6 +153,21 @@ REFUSED: list[tuple[Callable[[], Any], list[str]]] = [
     ),
     (lambda: wr.mean(None), ["Mean", "None"]),
     (incomplete_aggregate, ["Half", "merge()"]),
+    (lambda: misshapen(zero=lambda: [0.0, 0.0]), ["Odd: zero() gives [0.0, 0.0]", "a tuple of numbers"]),
+    (lambda: misshapen(zero=lambda: 0.0), ["Odd: zero() gives 0.0", "a tuple of numbers"]),
+    (lambda: misshapen(zero=lambda: ()), ["Odd: zero() gives ()"]),
+    (lambda: misshapen(zero=lambda: ("0", 0.0)), ["Odd: zero() gives ('0', 0.0)"]),
+    (lambda: misshapen(zero=lambda integral: (0.0, 0.0)), ["Odd: zero(integral) must take nothing"]),
+    (lambda: misshapen(add=lambda s, x: s[0] + x), ["Odd: add(s, x) gives 1.0", "a tuple of numbers"]),
+    (lambda: misshapen(add=lambda s, x: (s[0] + x,)), ["Odd: add(s, x) gives 1 numbers", "must give 2"]),
+    (lambda: misshapen(add=lambda s: s), ["Odd: add(s) must take the state and a value"]),
+    (lambda: misshapen(merge=lambda a: a), ["Odd: merge(a) must take two states"]),
+    (lambda: misshapen(merge=lambda a, b, c: a), ["Odd: merge(a, b, c) must take two states"]),
+    (lambda: misshapen(merge=lambda a, b: None), ["Odd: merge(a, b) gives None"]),
+    (lambda: misshapen(merge=lambda a, b: (*a, *b)), ["Odd: merge(a, b) gives 4 numbers", "must give 2"]),
+    (lambda: misshapen(finish=lambda s, n: s), ["Odd: finish(s, n) must take the state"]),
+    (lambda: misshapen(finish=lambda s: s), ["Odd: finish(s) gives (2.0, 0.0)", "one number"]),
+    (lambda: misshapen(finish=lambda s: None), ["Odd: finish(s) gives None"]),
 ]
 
 
@@ -181,6 +209,11 @@ def test_numbers_are_kept_as_floats_and_sequences_as_tuples() -> None:
     assert wr.Boundary({"x": 10, "y": [0, 5]}).grid == {"x": 10.0, "y": (0.0, 5.0)}
     assert wr.Delta({"x": 1}).limits == {"x": 1.0}
     assert wr.Custom(["x"], **rules(state={"high": 1})).state == {"high": 1.0}
+
+
+def test_an_aggregate_that_cannot_stand_the_value_tried_is_not_refused_for_that() -> None:
+    assert misshapen(add=lambda s, x: (s[0] + 1.0 / (x - 1.0), s[1])).compute([2.0, 3.0]) == 1.5
+    assert misshapen().compute([2.0, 3.0]) == 5.0
 
 
 def test_a_spec_does_not_follow_later_changes_of_what_it_was_made_from() -> None:

@@ -250,7 +250,7 @@ def test_an_aggregate_that_is_defined_again_under_its_name_is_a_new_one(loops):
 def test_an_aggregate_that_does_not_compile_is_refused_before_any_job(loops):
     class Odd(wr.AggregateFunction):
         zero = staticmethod(lambda: (0.0,))
-        add = staticmethod(lambda s: s)
+        add = staticmethod(lambda s, x: (float(str(x)) + len({}),))
         merge = staticmethod(lambda a, b: a)
         finish = staticmethod(lambda s: s[0])
 
@@ -268,6 +268,31 @@ def test_a_column_predicate_that_is_no_condition_on_one_row(loops):
     from pyspark.sql import functions as F
 
     refusal(SpecError, lambda: wr.frames(loops, wr.Threshold(F.sum("speed") < 3), on="minute"))
+
+
+CHANCE = {
+    "a random number": lambda: "rand() > 0.5",
+    "a new name": lambda: "uuid() > 'a'",
+    "a column of random numbers": lambda: functions().rand() > 0.5,
+}
+
+
+def functions():
+    from pyspark.sql import functions as F
+
+    return F
+
+
+@pytest.mark.parametrize("chance", CHANCE)
+@pytest.mark.parametrize("option", ["predicate", "close"])
+def test_a_predicate_that_draws_chance(spark, loops, tmp_path, chance, option):
+    drawn = CHANCE[chance]()
+    scheme = wr.Threshold(drawn) if option == "predicate" else wr.Threshold("speed < 40", close=drawn)
+    pq.write_table(pa.table({"minute": [1, 2], "speed": [1.0, 2.0]}), tmp_path / "loops.parquet")
+    for source in (loops, wr.parquet(spark, tmp_path / "loops.parquet")):
+        said = refusal(SpecError, lambda source=source: wr.frames(source, scheme, on="minute"))
+        assert said.startswith(f"{option}: ")
+        assert "is not deterministic" in said
 
 
 def test_by_that_is_no_name(loops):

@@ -214,6 +214,22 @@ def test_bad_requests_leave_nothing_behind(changes, said, parquet, out, capsys) 
     assert not list(out.iterdir())
 
 
+@pytest.mark.parametrize("plan", ["native", "shuffle"])
+@pytest.mark.parametrize(
+    ("predicate", "said"),
+    [("word < 3", "The value 'no' of the type \"STRING\" cannot be cast"), ("cars / none > 1", "Division by zero")],
+)
+def test_a_predicate_that_fails_on_a_row_is_named_on_one_line(predicate, said, plan, loops, out, tmp_path, capsys):
+    table = loops.append_column("word", pa.array(["no"] * 16)).append_column("none", pa.array([0] * 16))
+    pq.write_table(table, tmp_path / "failing.parquet")
+    line = ["frames", str(tmp_path / "failing.parquet"), "--on", "time", "--threshold", predicate, "--plan", plan]
+    for more in ([], ["--out", str(out / "jams.csv")]):
+        told = refused([*line, *more], capsys)
+        assert f"the predicate '{predicate}' cannot be computed for some row: {said}" in told
+        assert "Exception" not in told
+    assert not list(out.iterdir())
+
+
 def test_a_half_written_file_is_refused_and_leaves_nothing_behind(parquet, out, tmp_path, capsys) -> None:
     whole = Path(parquet).read_bytes()
     (tmp_path / "half.parquet").write_bytes(whole[: len(whole) // 2])
@@ -314,6 +330,41 @@ def test_filling_tags_rows_or_aggregates_them(sources, out, tmp_path, capsys) ->
     assert [row["reports"] for row in rows] == [1, 0, 0, 1, 1]
     assert "there is no column 'lane'" in refused([*fill, "--by", "lane"], capsys)
     assert "frames" in refused(["fill", sources["parquet"], sources["csv"], "--on", "time"], capsys)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
+def test_csv_goes_all_the_way(suffix, sources, out, capsys) -> None:
+    """Text with commas, quotes and blanks, empty fields and microseconds come through CSV, into frames and fill."""
+    table = pyarrow.csv.read_csv(sources["csv"])
+    names = pa.array([f' road "{n}", north' if n == 7 else "" for n in table["detector"].to_pylist()])
+    source = str(out / f"named.{suffix}")
+    with pa.output_stream(source) as file:
+        pyarrow.csv.write_csv(table.append_column("road, name", names), file)
+    jams, tagged, counted = (str(out / name) for name in ("jams.csv", "tagged.csv", "counted.csv"))
+    by = ["--on", "time", "--by", "detector"]
+    agg = ["--agg", "last=max(time)", "cars=sum(cars)"]
+    assert main(["frames", source, *THRESHOLD, *agg, "--out", jams]) == 0
+    assert main(["fill", jams, source, *by, "--out", tagged]) == 0
+    assert main(["fill", jams, source, *by, "--agg", "rows=count()", "again=sum(cars)", "--out", counted]) == 0
+    told = capsys.readouterr().err
+    assert "wrote 5 frames" in told
+    assert "wrote 8 rows" in told
+    frames, rows, filled = (
+        list(csv.DictReader(Path(path).read_text().splitlines())) for path in (jams, tagged, counted)
+    )
+    assert bounds(frames) == bounds(filled) == FOUND
+    assert [row["last"] for row in frames] == [row["end"] for row in frames]
+    assert [row["cars"] for row in filled] == [row["again"] for row in filled]
+    assert [row["count"] for row in filled] == [row["rows"] for row in filled]
+    assert rows[0] == {
+        "detector": "7",
+        "time": "2024-03-05T06:01:00.000000",
+        "speed": "30",
+        "cars": "2",
+        "road, name": ' road "7", north',
+        "frame": "0",
+    }
+    assert rows[-1]["road, name"] == ""
 
 
 def test_filling_without_any_row_in_a_frame_is_a_result(sources, out, capsys) -> None:

@@ -25,10 +25,15 @@ SUFFIXES = {
 }  # fmt: skip
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy")
 NESTED = (ArrayType, MapType, StructType, VariantType)
+QUOTING: dict[str, str | bool] = {"quote": '"', "escape": '"'}
+"""A quote within quotes is doubled, as everyone but Spark has it."""
 WRITING: dict[str, dict[str, str | bool]] = {
     "parquet": {},
     "csv": {
         "header": True,
+        **QUOTING,
+        "ignoreLeadingWhiteSpace": False,
+        "ignoreTrailingWhiteSpace": False,
         "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
         "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
     },
@@ -38,7 +43,7 @@ WRITING: dict[str, dict[str, str | bool]] = {
         "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
     },
 }
-"""Nothing may be lost on the way through a text file: microseconds, names of empty columns, keys of nulls."""
+"""Nothing may be lost on the way through a text file: microseconds, blanks, names of empty columns, keys of nulls."""
 
 
 def format_of(path: str, given: str | None) -> str:
@@ -81,8 +86,7 @@ def read(spark: SparkSession, path: str, form: str) -> DataFrame | ParquetSource
     _, pattern = settle_path(path)
     with _zoneless_timestamps(spark):
         try:
-            reader = spark.read
-            df = reader.csv(pattern, header=True, inferSchema=True) if form == "csv" else _read_json(spark, pattern)
+            df = _read_csv(spark, pattern) if form == "csv" else _read_json(spark, pattern)
             columns = df.columns
         except PySparkException as error:
             raise SourceError(f"{path}: not readable as {form.upper()}: {str(error).strip().splitlines()[0]}") from None
@@ -93,6 +97,10 @@ def read(spark: SparkSession, path: str, form: str) -> DataFrame | ParquetSource
     if "_corrupt_record" in columns:
         raise SourceError(f"{path}: not readable as JSON, there must be one object a line")
     return df
+
+
+def _read_csv(spark: SparkSession, path: str) -> DataFrame:
+    return spark.read.options(**QUOTING).csv(path, header=True, inferSchema=True)
 
 
 def _read_json(spark: SparkSession, path: str) -> DataFrame:

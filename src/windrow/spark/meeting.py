@@ -86,7 +86,7 @@ def meet(
         check_distinct([*right.names, "frame"], "the result")
     types = right.arrow_types([on, *keys, *ties, *(c for a in aggregates.values() for c in a.columns)])
     check_keys(types, keys)
-    _check_order(types, ties)
+    check_keys(types, ties, "order_by")
     Clock.of(types[on], on)
     travelling = left if aggregates else right
     travelling.arrow_types(travelling.names)
@@ -100,14 +100,6 @@ def meet(
     meeting = Meeting(on, start, end, frame, time, frame_keys, keys, key_types, ties, aggregates, types)
     _ = meeting.keepers
     return meeting
-
-
-def _check_order(types: Mapping[str, pa.DataType], ties: Sequence[str]) -> None:
-    for name in ties:
-        if pa.types.is_nested(types[name]):
-            raise TypeMismatchError(
-                f"order_by: column {name!r} is of type {types[name]}; give a number, a string, a date or the like"
-            )
 
 
 def _check_frame(kind: DataType) -> None:

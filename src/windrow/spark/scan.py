@@ -76,6 +76,10 @@ def plan_scan(source: ParquetSource, request: Request) -> ScanPlan | str:
         raise
     except (NoStatistics, UnsupportedError, OSError, pa.ArrowException) as reason:
         return str(reason)
+    columns = tuple(dict.fromkeys(names[name.lower()] for name in needed))
+    for name in columns:
+        if pa.types.is_null(footers.schema.field(name).type):
+            return f"column {name!r} has only nulls, and no type in the files"
     if not footers.row_groups:
         return "there are no rows"
     if any(footers.nulls.values()):
@@ -89,10 +93,6 @@ def plan_scan(source: ParquetSource, request: Request) -> ScanPlan | str:
     reason_against = why_not_chunks(row_groups, cut)
     if reason_against:
         return reason_against
-    columns = tuple(dict.fromkeys(names[name.lower()] for name in needed))
-    for name in columns:
-        if pa.types.is_null(footers.schema.field(name).type):
-            return f"column {name!r} has only nulls, and no type in the files"
     reader = ChunkReader(source.path, columns, request.on, request.clock)
     return ScanPlan(request, reader, footers.schema, tuple(cut), buckets=len(cut))
 
