@@ -66,7 +66,7 @@ def test_a_column_without_a_type_is_refused_by_name(spark):
 
 @pytest.fixture
 def twins(tmp_path) -> str:
-    table = pa.table({"t": [1, 2, 3], "x": [1.0, 0.0, 1.0], "X": [0.0, 1.0, 1.0]})
+    table = pa.table({"t": [1, 2, 3], "x": [1.0, 0.0, 1.0], "X": [0, 1, 1]})
     pq.write_table(table, tmp_path / "twins.parquet")
     return str(tmp_path / "twins.parquet")
 
@@ -98,6 +98,10 @@ def test_where_letter_case_matters_each_is_found_by_its_name(spark, twins):
             for name, starts in (("x", [1, 3]), ("X", [2])):
                 found = wr.frames(source, wr.Threshold(f"{name} > 0.5"), on="t", plan=plan).sort("frame").collect()
                 assert [row["start"] for row in found] == starts
+            (most,) = (
+                wr.frames(source, wr.Gap(1), on="t", agg={"most": wr.max("X")}, plan=plan).select("most").collect()
+            )
+            assert repr(most["most"]) == "1"
         with pytest.raises(ColumnError, match="there is no column 'T'"):
             wr.frames(source, HIT, on="T")
     finally:

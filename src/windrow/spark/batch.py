@@ -19,7 +19,7 @@ from windrow.spark.native import native_frames, why_not_native
 from windrow.spark.nulls import check_policy, settle_floats, settle_nulls
 from windrow.spark.parquet import ParquetSource, check_files
 from windrow.spark.ranges import find_cuts, range_frames
-from windrow.spark.resolve import arrow_type, check_condition, resolve
+from windrow.spark.resolve import Columns, arrow_type, check_condition, resolve
 from windrow.spark.scan import ScanPlan, plan_scan, scan_frames
 from windrow.spark.session import check_session
 from windrow.spark.shuffle import shuffle_frames
@@ -250,7 +250,7 @@ def result_schema(df: DataFrame, request: Request) -> StructType:
             aggregate.columns
             and aggregate.result_type(request.types[aggregate.column]) == request.types[aggregate.column]
         ):
-            found[name] = next(f.dataType for f in df.schema.fields if f.name.lower() == aggregate.column.lower())
+            found[name] = Columns(df).field(aggregate.column, "agg").dataType
     never_null = {*request.by, "frame", "start", "end", "count", "complete", *request.scheme.extras}
     return StructType(
         [
