@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 import alone
 import data
 import peers
+import streams
 import timing
 import windrow as wr
 
@@ -121,7 +122,30 @@ def memory(spark: SparkSession, rows: int, rounds: int) -> None:
         say(f"{plan}: workers' peak at four times the rows", peaks[1] / peaks[0], "at most 1.2")
 
 
-SECTIONS = {"threshold": threshold, "delta": delta, "tiny": tiny, "cores": cores, "memory": memory}
+def stream(spark: SparkSession, rows: int, rounds: int) -> None:
+    """A micro-batch of 200,000 rows, with few groups and with many."""
+    a_batch, batches = 200_000, 4 + max(1, rounds // 2)
+    found: dict[tuple[str, int], float] = {}
+    for groups in (1_000, 10_000, 50_000):
+        shape = data.Shape(a_batch * batches, groups, files=batches, row_group=a_batch)
+        for name in streams.COMPETITORS:
+            if groups > 10_000 and name in streams.PER_GROUP:
+                continue
+            found[name, groups] = streams.seconds_a_batch(spark, data.table(shape), name)
+            print(f"  {groups:,} groups, {name}: {found[name, groups]:.2f} s a batch", file=sys.stderr, flush=True)
+    print(f"Streams: seconds for a batch of {a_batch:,} rows\n{'':28}{'1,000':>10}{'10,000':>10}{'50,000':>10} groups")
+    for name in streams.COMPETITORS:
+        times = [found.get((name, groups)) for groups in (1_000, 10_000, 50_000)]
+        print(f"{name:28}" + "".join(f"{'-' if t is None else format(t, '.2f'):>10}" for t in times))
+    per_group = min(found[name, 10_000] for name in streams.PER_GROUP)
+    say("times faster than state for each group, 10,000 groups", per_group / found["Windrow", 10_000], "at least 8")
+    say("50,000 groups over 1,000", found["Windrow", 50_000] / found["Windrow", 1_000], "at most 1.3")
+    for groups in (1_000, 10_000, 50_000):
+        ratio = found["Windrow", groups] / found["Spark's count", groups]
+        say(f"over Spark's own count, {groups:,} groups", ratio, "at most 4")
+
+
+SECTIONS = {"threshold": threshold, "delta": delta, "tiny": tiny, "cores": cores, "memory": memory, "stream": stream}
 
 
 def race(made: Competitors, rounds: int) -> dict[str, timing.Timing]:
