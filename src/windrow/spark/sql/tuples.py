@@ -103,4 +103,11 @@ def refuse_nulls(table: pa.Table, request: Request, layout: Layout) -> None:
 
 def as_rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     """Frames as rows of Python values."""
-    return zip(*(column.to_pylist() for column in table.columns), strict=True)
+    try:
+        columns = [column.to_pylist() for column in table.columns]
+    except (OverflowError, ValueError):
+        raise DataError(
+            "a date or time of a frame is not within the years 1 to 9999, which is all that a table function can give; "
+            "wr.frames can"
+        ) from None
+    return zip(*columns, strict=True)
