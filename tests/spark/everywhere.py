@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import windrow as wr
@@ -51,6 +53,7 @@ def main(folder: Path, where: str) -> None:
             assert rows_of(frames.toArrow(), ["g"]) == wanted, (name, plan)
             print(f"{name}: {plan} ok", flush=True)
     check_fill(spark, source)
+    check_sql(spark, source)
     spark.stop()
 
 
@@ -61,6 +64,20 @@ def check_fill(spark: SparkSession, source: wr.ParquetSource) -> None:
     assert filled.num_rows > 0
     assert filled["n"].to_pylist() == filled["count"].to_pylist()
     print("fill ok", flush=True)
+
+
+def check_sql(spark: SparkSession, source: wr.ParquetSource) -> None:
+    """The table functions run on the session's workers, and what is wrong is said in one sentence."""
+    wr.register(spark)
+    source.df.createOrReplaceTempView("readings")
+    call = "SELECT * FROM delta_frames(TABLE(readings), on => 't', by => '{}', limits => map('x', 0.8))"
+    wanted = wr.frames(source, QUERIES["delta"], on="t", by="g")
+    assert rows_of(spark.sql(call.format("g")).toArrow(), ["g"]) == rows_of(wanted.toArrow(), ["g"])
+    with pytest.raises(AnalysisException) as caught:
+        _ = spark.sql(call.format("lane")).schema
+    assert "by: there is no column 'lane'; the columns are 'g', 't', 'x', 'v', 'text'" in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+    print("sql ok", flush=True)
 
 
 if __name__ == "__main__":
