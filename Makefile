@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 KERNELS := $(VENV)/.kernels
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java demo test check bench catalogue clean
+.PHONY: help venv java demo test check bench kill soak catalogue clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,12 @@ check: java venv $(KERNELS) ## lint, format, types, layers, examples in docstrin
 
 bench: java venv $(KERNELS) ## Windrow beside its peers (makes its data in bench-data/ first)
 	$(BIN)/python benchmarks/run.py
+
+kill: java venv $(KERNELS) ## kill a running query 25 times and look whether any frame is lost or comes twice
+	WINDROW_KILLS=25 $(BIN)/python -m pytest tests/spark/test_stream_killed.py
+
+soak: java venv $(KERNELS) ## a stream at full speed for 10 minutes: memory and state must stay flat
+	$(BIN)/python benchmarks/soak.py
 
 catalogue: venv ## write catalogue.md from the classes
 	$(BIN)/python scripts/catalogue.py > catalogue.md
