@@ -266,3 +266,66 @@ def test_a_state_of_a_newer_version_or_of_another_query_is_refused(monkeypatch: 
     monkeypatch.setattr(stream, "VERSION", 0)
     with pytest.raises(SourceError, match="version 1, written by a newer Windrow"):
         StreamFramer.load(plan, Dictionary(), state)
+
+
+# The worked behaviour of "Capturing episodes" (2012), 4.2, and of "Framing systems II".
+
+
+def pieces(found: list[pa.Table]) -> list[tuple[Any, ...]]:
+    names = ("frame", "start", "end", "count", "fragment", "final")
+    return [tuple(row[name] for name in names) for part in found for row in part.to_pylist()]
+
+
+def test_nothing_is_framed_before_punctuation_and_then_in_order() -> None:
+    bucket = StreamFramer(plan_for(wr.Threshold("hit", min_count=2)), Dictionary())
+    assert bucket.step([tuples(("a", 4, False), ("a", 2, True), ("a", 7, True), ("a", 3, True))], None)[0] == []
+    assert pieces(bucket.step([tuples(("a", 1, True), ("a", 6, True))], 5)[0]) == [(0, 1, 3, 3, 0, True)]
+    assert pieces(bucket.step([tuples(("a", 8, False))], 8)[0]) == [(1, 6, 7, 2, 0, True)]
+
+
+def test_a_long_frame_is_reported_at_each_punctuation_under_one_number() -> None:
+    bucket = StreamFramer(plan_for(wr.Threshold("hit", min_count=20), fragments=True), Dictionary())
+    told = []
+    for punctuation in range(10, 60, 10):
+        arrived = tuples(*(("a", t, t < 45) for t in range(punctuation - 9, punctuation + 1)))
+        told.append(pieces(bucket.step([arrived], punctuation)[0]))
+    # Too short at 10; sure with the 20th tuple, so reported at 20; whole at 50, where the last piece ends before it.
+    assert told == [
+        [],
+        [(0, 1, 20, 20, 0, False)],
+        [(0, 21, 30, 10, 1, False)],
+        [(0, 31, 40, 10, 2, False)],
+        [(0, 41, 44, 4, 3, True)],
+    ]
+
+
+def test_a_frame_that_ends_exactly_on_a_punctuation_is_told_by_the_next() -> None:
+    bucket = StreamFramer(plan_for(wr.Threshold("hit"), fragments=True), Dictionary())
+    assert pieces(bucket.step([tuples(("a", 1, True), ("a", 2, True))], 2)[0]) == [(0, 1, 2, 2, 0, False)]
+    assert pieces(bucket.step([tuples(("a", 3, False))], 3)[0]) == [(0, None, None, 0, 1, True)]
+
+
+def test_on_and_off_segments_of_any_minimum_come_in_fragments_too() -> None:
+    scheme = wr.Threshold("hit", min_count=3, segments=True)
+    bucket = StreamFramer(plan_for(scheme, fragments=True), Dictionary())
+    hits = [False, False, True, False, True, True, True, True, False]
+    told = []
+    for at in range(0, 9, 3):
+        arrived = tuples(*(("a", t, hits[t]) for t in range(at, at + 3)))
+        told.append([(*row[:4], row[5]) for row in pieces(bucket.step([arrived], at + 2)[0])])
+    # The run at 2 turns out to be too short and belongs to the off segment; the one from 4 on is sure with its third.
+    assert told == [
+        [(0, 0, 1, 2, False)],
+        [(0, 2, 3, 2, False)],
+        [(0, None, None, 0, True), (1, 4, 7, 4, True), (2, 8, 8, 1, False)],
+    ]
+
+
+def test_each_group_has_its_own_frames_and_one_punctuation_serves_all() -> None:
+    bucket = StreamFramer(plan_for(wr.Threshold("hit")), Dictionary())
+    arrived = tuples(("a", 1, True), ("b", 1, False), ("b", 2, True), ("a", 3, False), ("b", 4, False))
+    found, _ = bucket.step([arrived], 4)
+    assert sorted((row["g"], row["start"], row["closed_at"]) for row in found[0].to_pylist()) == [
+        ("a", 1, 3),
+        ("b", 2, 4),
+    ]
