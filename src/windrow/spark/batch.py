@@ -85,7 +85,7 @@ def frames(
         Streams only: `"drop"` (default) drops and counts tuples that the watermark has passed when they arrive;
         `"emit"` gives them as rows of the result, in a column `late`.
     buckets
-        Streams only: into how many pieces the state is spread, 64 by default. It bounds how many cores a query can use,
+        Streams only: into how many pieces the state is spread, 32 by default. It bounds how many cores a query can use,
         and must stay as it is for the life of a checkpoint.
     flush
         Streams only: the checkpoint location of a query with the same arguments that has ended, such as a bounded

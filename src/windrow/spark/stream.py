@@ -29,7 +29,7 @@ from windrow.spark.checkpoint import flushed
 from windrow.spark.pieces import MapInArrow
 from windrow.spark.shuffle import in_larger_tables, select_tuples
 
-BUCKETS = 64
+BUCKETS = 32
 """How many buckets by default: the most cores that one query can use."""
 LATE = ("drop", "emit")
 COUNTED = ("arrived", "late", "framed", "dropped")
