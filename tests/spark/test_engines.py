@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as F
 
 import windrow as wr
 from cases import AGGREGATES, QUERIES, Spread, frame_locally, rows_of, table
@@ -90,6 +91,18 @@ def test_ranges_find_the_frames_across_seams(as_frame, wanted, name, monkeypatch
     monkeypatch.setattr(ranges, "SAMPLED", 1.0)
     assert "the test says so" in str(wr.explain(as_frame, QUERIES[name], on="t", by="g", plan="shuffle"))
     assert found(as_frame, name, "shuffle") == wanted(name)
+
+
+@pytest.mark.parametrize("more", ["", "segments", "close"])
+def test_a_column_is_as_good_as_a_text(as_frame, more):
+    options = {"segments": True} if more == "segments" else {}
+    by_column = wr.Threshold(F.col("x") > 1, close=F.col("x") < 0 if more == "close" else None, **options)
+    by_text = wr.Threshold("x > 1", close="x < 0" if more == "close" else None, **options)
+    assert "x" in repr(by_column)
+    asked = {"on": "t", "by": "g", "agg": AGGREGATES}
+    for plan in ("shuffle", "auto"):
+        one, other = (wr.frames(as_frame, scheme, **asked, plan=plan).toArrow() for scheme in (by_column, by_text))
+        assert rows_of(one, ["g"]) == rows_of(other, ["g"])
 
 
 @pytest.mark.parametrize("name", ["threshold", "delta", "segments", "gap"])

@@ -71,7 +71,8 @@ class Scheme(ABC):
         shown = []
         for item in sorted(fields(self), key=lambda item: bool(item.kw_only)):
             value = getattr(self, item.name)
-            if item.kw_only and value == item.default:
+            # A Spark Column has an equality of its own: it is compared with nothing of another type.
+            if item.kw_only and type(value) is type(item.default) and value == item.default:
                 continue
             shown.append(f"{item.name}={value!r}" if item.kw_only else repr(value))
         return f"{type(self).__name__}({', '.join(shown)})"

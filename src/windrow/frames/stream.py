@@ -73,11 +73,6 @@ class StreamPlan:
     fragments: bool = False
 
     @property
-    def schema(self) -> pa.Schema:
-        """The result: a batch result's columns, then `fragment` and `final`."""
-        return pa.schema([*self.request.schema, ("fragment", pa.int64()), ("final", pa.bool_())])
-
-    @property
     def fingerprint(self) -> dict[str, Any]:
         """What a state depends on: with anything else it would mean something else."""
         request = self.request

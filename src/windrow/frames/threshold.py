@@ -88,6 +88,11 @@ class Threshold(Scheme):
         if not isinstance(self.segments, bool):
             raise SpecError(f"segments: {self.segments!r} is neither True nor False")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to a task: Spark has evaluated a Column by then, and could not send it; its text is enough."""
+        columns = {name: str(value) for name in ("predicate", "close") if _is_column(value := getattr(self, name))}
+        return {**self.__dict__, **columns}
+
     @property
     def properties(self) -> frozenset[Property]:
         """Lemma 1 and propositions 1 and 2; segments cover every tuple once."""
@@ -133,11 +138,16 @@ class Threshold(Scheme):
         return Automaton(kernel, width=2 if self.segments else 1, labels=1 if self.segments else 0)
 
 
+def _is_column(predicate: Any) -> bool:
+    """Whether it is a column expression of Spark."""
+    return type(predicate).__module__.startswith("pyspark.")
+
+
 def check_predicate(predicate: Any, option: str) -> None:
     """Refuse what is neither a condition in SQL nor a column expression."""
     if isinstance(predicate, str):
         parse_predicate(predicate, option)
-    elif not type(predicate).__module__.startswith("pyspark."):
+    elif not _is_column(predicate):
         raise SpecError(
             f"{option}: {predicate!r} is neither a condition in SQL, such as 'speed < 40', nor a Spark Column"
         )
