@@ -25,8 +25,7 @@ AGG = {"total": wr.sum("v"), "average": wr.mean("x"), "opening": wr.first("v")}
 SECOND = 1_000_000
 BATCHES = 4
 STREAMED = [
-    "threshold with minimums", "threshold with a gap", "hysteresis", "segments", "grid that breaks at nulls",
-    "double boundary", "delta to the first", "aggregate", "gap", "custom",
+    "threshold with a gap", "hysteresis", "grid that breaks at nulls", "double boundary", "aggregate", "custom"
 ]  # fmt: skip
 DELAY = 40
 

@@ -22,7 +22,7 @@ from cases import frame_locally, rows_of, table
 
 pytestmark = pytest.mark.spark
 
-KILLS = int(os.environ.get("WINDROW_KILLS", "5"))
+KILLS = int(os.environ.get("WINDROW_KILLS", "4"))
 """How often the query is killed; `make kill` does it 25 times and more."""
 FILES = 5 * KILLS
 SECOND = 1_000_000
