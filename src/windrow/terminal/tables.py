@@ -40,7 +40,7 @@ def print_table(table: Table, console: Console | None = None) -> None:
     console = console or Console(highlight=False)
     if not console.is_terminal:
         console.width = ENDLESS
-    shown, hidden = _fitting(table, console)
+    shown, hidden = fitting(table, console)
     console.print(shown)
     if table.more:
         console.print(f"… and {table.more:,} more row{'s' if table.more > 1 else ''}", style="dim", soft_wrap=True)
@@ -48,8 +48,8 @@ def print_table(table: Table, console: Console | None = None) -> None:
         console.print(f"columns that do not fit here: {', '.join(hidden)}", style="dim", soft_wrap=True)
 
 
-def _fitting(table: Table, console: Console) -> tuple[RichTable, list[str]]:
-    """The table with as many columns as fit, and the names of the others."""
+def fitting(table: Table, console: Console) -> tuple[RichTable, list[str]]:
+    """A table with as many columns as fit, and the names of the others."""
     names, hidden = list(table.columns), list[str]()
     while True:
         shown = _rendered(table, names, WIDEST_TEXT if console.is_terminal else None)

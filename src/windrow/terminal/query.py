@@ -1,0 +1,77 @@
+"""A streaming query under the eyes of a user: what it has done so far, and a clean end by Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+SECONDS_BETWEEN_LOOKS = 0.25
+
+
+@dataclass
+class Counts:
+    """How many tuples came, were late and were dropped, by what the query tells of its batches."""
+
+    arrived: int = 0
+    late: int = 0
+    dropped: int = 0
+    batch: int = -1
+
+    def take(self, progress: Iterable[Any]) -> None:
+        """Add the batches that have not been counted yet."""
+        for told in progress:
+            found = list(told["observedMetrics"].values())
+            if told["batchId"] <= self.batch or not found:
+                continue
+            self.batch = told["batchId"]
+            self.arrived += sum(metrics["arrived"] or 0 for metrics in found)
+            self.late += sum(metrics["late"] or 0 for metrics in found)
+            self.dropped += sum(metrics["dropped"] or 0 for metrics in found)
+
+    def __str__(self) -> str:
+        dropped = f", {self.dropped:,} dropped for a null" if self.dropped else ""
+        return f"{self.arrived:,} tuple{'' if self.arrived == 1 else 's'}, {self.late:,} late{dropped}"
+
+
+@contextmanager
+def interruption() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets, in place of an exception that would hit any call of Spark; a second one is as ever."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def ask(_: int, __: FrameType | None) -> None:
+        asked.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def watch(query: StreamingQuery, look: Callable[[Counts], None], until: Callable[[], bool]) -> Counts:
+    """Look at a query again and again until it ends or is to be stopped; what ended it badly is raised."""
+    counts = Counts()
+    try:
+        while query.isActive and not until():
+            counts.take(query.recentProgress)
+            look(counts)
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        if not query.isActive:
+            query.awaitTermination()
+    finally:
+        query.stop()
+    counts.take(query.recentProgress)
+    look(counts)
+    return counts
