@@ -20,6 +20,10 @@ SPARK = re.compile(r"\[(?P<kind>[A-Z_]+(?:\.[A-Z_]+)?)\] (?P<said>[^\n]+)")
 """How Spark begins a message, whatever it is wrapped in."""
 DATA_FAULT = re.compile(r"\[[A-Z_.]+\] (?P<said>[^\n]+?) SQLSTATE: 22\w{3}(?:\s*== SQL [^\n]*==\n(?P<sql>[^\n]+))?")
 """Spark's word for values that an expression cannot be computed for, with the expression where Spark knows its text."""
+HEADER = re.compile(r"(?P<said>(?:CSV header does not|Number of column in CSV header)[^\"]*?CSV file: [^\n]+)")
+"""A file of a stream has other columns than the first ones."""
+WRAPPERS = ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")
+"""What Spark says of a query that failed, whatever the reason."""
 UNREADABLE = ("FAILED_READ_FILE", "MALFORMED_RECORD_IN_PARSING", "PATH_NOT_FOUND", "MALFORMED_CSV_RECORD")
 
 
@@ -31,9 +35,12 @@ def bad_input(error: Exception) -> str | None:
     ours = OURS.search(text)
     if ours:
         return ours["said"]
-    from_spark = SPARK.search(text)
-    if from_spark and from_spark["kind"].startswith(UNREADABLE):
-        return _unreadable(from_spark["said"])
+    header = HEADER.search(text)
+    if header:
+        return f"the input cannot be read: {' '.join(header['said'].split())}"
+    unreadable = next((found for found in SPARK.finditer(text) if found["kind"].startswith(UNREADABLE)), None)
+    if unreadable:
+        return _unreadable(unreadable["said"], "MALFORMED_RECORD" in text)
     fault = DATA_FAULT.search(text)
     if fault:
         what = f"the predicate {fault['sql'].strip()!r}" if fault["sql"] else "a value"
@@ -44,8 +51,9 @@ def bad_input(error: Exception) -> str | None:
     return _unreadable(reading["said"]) if reading else None
 
 
-def _unreadable(said: str) -> str:
-    return f"the input cannot be read, it may be half-written: {said.split(' SQLSTATE: ')[0]}"
+def _unreadable(said: str, malformed: bool = False) -> str:
+    why = "a value is not of its column's type, or it is half-written" if malformed else "it may be half-written"
+    return f"the input cannot be read, {why}: {said.split(' SQLSTATE: ')[0]}"
 
 
 def gist(error: Exception) -> str:
@@ -54,6 +62,7 @@ def gist(error: Exception) -> str:
     >>> gist(RuntimeError("An error occurred while calling o1.x: SparkException: [OUT_OF_LUCK] No luck."))
     'RuntimeError: [OUT_OF_LUCK] No luck.'
     """
-    from_spark = SPARK.search(str(error))
+    told = [found for found in SPARK.finditer(str(error)) if found["kind"] not in WRAPPERS]
+    from_spark = told[0] if told else SPARK.search(str(error))
     line = from_spark[0] if from_spark else next(iter(str(error).strip().splitlines()), "no message")
     return f"{type(error).__name__}: {line}"

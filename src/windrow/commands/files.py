@@ -146,7 +146,7 @@ class Output:
 
     def write(self, df: DataFrame, order: Sequence[str]) -> None:
         """Write beside the path, then move it there: what is at the path is the old or the new, never a half."""
-        self._check_types(df)
+        check_types(df, self.path, self.form)
         df = df.repartition(1) if self.is_single else df
         with _temporary_beside(self.path) as folder:
             ordered = df.sortWithinPartitions(*map(column, order)) if order else df
@@ -166,10 +166,12 @@ class Output:
                 aside.rename(self.path)
             raise
 
-    def _check_types(self, df: DataFrame) -> None:
-        nested = [field.name for field in df.schema.fields if isinstance(field.dataType, NESTED)]
-        if self.form == "csv" and nested:
-            raise OutputError(f"{self.path}: CSV cannot hold {', '.join(map(repr, nested))}; write Parquet or JSON")
+
+def check_types(df: DataFrame, path: Path, form: str) -> None:
+    """Refuse columns that the format has no way to hold."""
+    nested = [field.name for field in df.schema.fields if isinstance(field.dataType, NESTED)]
+    if form == "csv" and nested:
+        raise OutputError(f"{path}: CSV cannot hold {', '.join(map(repr, nested))}; write Parquet or JSON")
 
 
 @contextmanager

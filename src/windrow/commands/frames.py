@@ -8,6 +8,7 @@ from windrow.commands import Commands
 from windrow.commands.files import FORMATS, check_input, format_of, read
 from windrow.commands.results import add_result_arguments, check_result_arguments, deliver
 from windrow.commands.schemes import add_scheme_arguments, as_aggregates, as_columns, make_scheme
+from windrow.commands.stream import add_stream_arguments, refuse_stream_arguments, run_stream
 from windrow.spark import explain, frames
 from windrow.spark.batch import PLANS
 from windrow.spark.nulls import POLICIES
@@ -18,6 +19,8 @@ EXAMPLES = """examples:
       --agg "slowest=min(speed)" "cars=sum(volume)" --out jams.csv
   windrow frames tow08/ --on scan --delta "flsp=0.05" --agg "depth=mean(depth)"
   windrow frames clicks.json --on time --by user --gap "30 minutes"
+  windrow frames landing/ --stream --watermark "1 minute" --on starttime --by detectorid --threshold "speed < 40" \\
+      --out jams
 """
 
 
@@ -46,11 +49,16 @@ def add_frames(commands: Commands) -> None:
     )
     group.add_argument("--explain", action="store_true", help="say which plan would run and why, and stop")
     add_result_arguments(parser)
+    add_stream_arguments(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, log: SparkLog) -> None:
     """Check everything that can be checked without Spark, then start it and frame."""
+    if args.stream:
+        run_stream(args, log)
+        return
+    refuse_stream_arguments(args)
     scheme, agg = make_scheme(args), as_aggregates(args.agg)
     by, order_by = as_columns(args.by), as_columns(args.order_by)
     check_input(args.input)
