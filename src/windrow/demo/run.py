@@ -79,9 +79,9 @@ def run_demo(out: Path, *, detectors: int = 200, seed: int = 8, log: SparkLog) -
     except OSError as error:
         raise OutputError(f"{out}: no folder can be made there: {error.strerror}") from None
     say(f"made {out / 'traffic.parquet'}: {day.table.num_rows:,} readings of {detectors} detectors, one day")
-    _write(day.table, out / "traffic.parquet")
+    write_table(day.table, out / "traffic.parquet")
     say(f"made {out / 'tow.parquet'}: {tow.table.num_rows:,} scans of a probe towed through dye")
-    _write(tow.table, out / "tow.parquet")
+    write_table(tow.table, out / "tow.parquet")
     with working("starting Spark"):
         spark = quiet_session(log)
     say(f"started Spark {spark.version} on {parallelism(spark)} cores")
@@ -89,15 +89,15 @@ def run_demo(out: Path, *, detectors: int = 200, seed: int = 8, log: SparkLog) -
     jams = _ask(
         spark, Query(out / "traffic.parquet", JAM, "starttime", "detectorid", JAM_FACTS), jams_by_loop(day.table), say
     )
-    _print_jams(jams, say)
+    print_jams(jams, say)
     episodes = _ask(spark, Query(out / "tow.parquet", DYE, "scan", None, DYE_FACTS), dye_by_loop(tow.table), say)
     _print_episodes(episodes)
     steps = _ask(spark, Query(out / "tow.parquet", STEPS, "scan", None, STEP_FACTS), steps_by_loop(tow.table), say)
     say(f"{tow.table.num_rows:,} scans in {steps.num_rows:,} pieces, none of which moves by more than 0.05\n")
 
-    _write(jams, out / "jams.csv")
-    _write(episodes, out / "dye-episodes.csv")
-    _write(steps, out / "dye-steps.csv")
+    write_table(jams, out / "jams.csv")
+    write_table(episodes, out / "dye-episodes.csv")
+    write_table(steps, out / "dye-steps.csv")
     with working("drawing"):
         _draw(out, day, tow, jams, episodes, steps)
     say(f"[bold]done in {time.perf_counter() - began:.0f} s. Look at:[/bold]")
@@ -127,7 +127,8 @@ def _ask(spark: SparkSession, query: Query, expected: list[Run], say: Any) -> pa
     return found.table
 
 
-def _print_jams(jams: pa.Table, say: Any) -> None:
+def print_jams(jams: pa.Table, say: Any) -> None:
+    """Print the longest jams, and how many there are."""
     longest = _longest(jams)
     lasted = [end - start for start, end in zip(longest["start"], longest["end"], strict=True)]
     columns = {
@@ -171,7 +172,7 @@ def _lengths(table: pa.Table) -> list[timedelta]:
     return lengths
 
 
-def _write(table: pa.Table, path: Path) -> None:
+def write_table(table: pa.Table, path: Path) -> None:
     """Write beside the path and move it there."""
     beside = path.with_name(f".{path.name}.tmp")
     try:
