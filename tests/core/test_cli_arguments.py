@@ -12,6 +12,7 @@ from windrow.commands.schemes import as_aggregates, as_columns, as_comparison, a
 from windrow.errors import ColumnError, OutputError, SourceError, SpecError
 
 FRAMES = ["frames", "loops.parquet", "--on", "t"]
+ORDERED = ["--gap", "5", "--stream", "--ordered"]
 
 
 def scheme_of(*options: str) -> wr.Scheme:
@@ -27,6 +28,8 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("windrow.commands.frames.quiet_session", refuse)
     monkeypatch.setattr("windrow.commands.fill.quiet_session", refuse)
+    monkeypatch.setattr("windrow.commands.stream.quiet_session", refuse)
+    monkeypatch.setattr("windrow.demo.stream.quiet_session", refuse)
 
 
 @pytest.mark.parametrize(
@@ -95,6 +98,21 @@ def test_options_make_the_scheme_they_describe(options: list[str], expected: wr.
         (["--threshold", "x > 1", "--limit", "0"], "--limit: 0"),
         (["--threshold", "x > 1", "--overwrite"], "--overwrite means nothing without --out"),
         (["--threshold", "x > 1", "--format", "csv"], "--format means nothing without --out"),
+        (["--gap", "5", "--watermark", "10 seconds"], "--watermark means nothing without --stream"),
+        (["--gap", "5", "--ordered"], "--ordered means nothing without --stream"),
+        (["--gap", "5", "--late", "drop"], "--late means nothing without --stream"),
+        (["--gap", "5", "--once"], "--once means nothing without --stream"),
+        (["--gap", "5", "--stream"], "--stream: nothing tells how far rows may be out of order; give --watermark"),
+        ([*ORDERED, "--watermark", "1 hour"], "--watermark: '1 hour' means nothing with --ordered"),
+        (["--gap", "5", "--stream", "--watermark", "soon"], "--watermark: 'soon'"),
+        (["--gap", "5", "--stream", "--watermark", "10"], "--watermark: '10'"),
+        (["--gap", "5", "--stream", "--watermark", "2 months"], "--watermark: '2 months': a month has no fixed length"),
+        (["--gap", "5", "--stream", "--watermark=-1 hour"], "--watermark: '-1 hour' is negative"),
+        ([*ORDERED, "--flush"], "--flush means nothing without --once"),
+        ([*ORDERED, "--plan", "native"], "--plan: 'native' is for tables"),
+        ([*ORDERED, "--limit", "0"], "--limit: 0"),
+        ([*ORDERED, "--overwrite"], "--overwrite means nothing without --out"),
+        (ORDERED, "there is no file in it yet, and the first ones tell the columns and their types"),
     ],
 )
 @pytest.mark.usefixtures("no_spark")
@@ -121,6 +139,9 @@ def test_a_wrong_option_is_one_line_and_exit_code_2(
         ([*FRAMES, "--gap", "5", "--thresh", "x > 1"], "unrecognized arguments"),
         (["fill", "jams.csv", "--on", "t"], "INPUT"),
         (["demo", "--detectors", "many"], "invalid int value"),
+        (["demo", "--every", "2"], "--every means nothing without --stream"),
+        (["demo", "--stream", "--seconds", "-1"], "--seconds: -1 is no number of seconds"),
+        ([*FRAMES, *ORDERED, "--late", "keep"], "invalid choice: 'keep'"),
     ],
 )
 def test_usage_errors_are_one_line_too(line: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,6 +176,64 @@ def test_an_existing_output_is_refused_before_spark_starts(
 ) -> None:
     assert main(["frames", str(tmp_path), "--on", "t", "--gap", "5", "--out", str(tmp_path)]) == 2
     assert "it exists already; give --overwrite to replace it" in capsys.readouterr().err
+
+
+@pytest.fixture
+def landing(tmp_path: Path) -> Path:
+    """A folder in which a file has landed."""
+    folder = tmp_path / "landing"
+    folder.mkdir()
+    (folder / "a.parquet").touch()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--out", "file"], "--out: file is a file; a stream is written to a folder"),
+        (["--out", "other"], "holds no run to go on with; give --overwrite to replace it"),
+        (["--out", "none/jams"], "--out: none/jams: there is no folder"),
+        (["--out", "s3a://bucket/jams"], "on this machine"),
+        (["--out", "landing/jams"], "lie in one another; give another folder"),
+        (["--out", ".", "--overwrite"], "lie in one another; give another folder"),
+        (["--checkpoint", "landing"], "--checkpoint: "),
+        (["--checkpoint", "file"], "--checkpoint: file is no folder on this machine"),
+        (["--checkpoint", "none/state"], "--checkpoint: none/state: there is no folder"),
+        (["--out", "other", "--overwrite", "--checkpoint", "earlier"], "--overwrite: it begins anew, and --checkpoint"),
+    ],
+)
+@pytest.mark.usefixtures("no_spark")
+def test_a_place_that_is_unfit_for_a_stream_is_refused_before_spark_starts(
+    options: list[str],
+    said: str,
+    landing: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(landing.parent)
+    Path("file").touch()
+    for folder, inside in (("other", "mine"), ("earlier", "metadata")):
+        Path(folder).mkdir()
+        Path(folder, inside).touch()
+    assert main(["frames", "landing", "--on", "t", *ORDERED, *options]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
+    assert Path("other", "mine").exists()
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_stream_wants_a_folder(landing: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["frames", str(landing / "a.parquet"), "--on", "t", *ORDERED]) == 2
+    assert "it is a file; --stream wants the folder in which files land" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_the_rest_of_another_day_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "stream").mkdir()
+    (tmp_path / "stream" / "day.json").write_text('{"detectors": 12, "seed": 3}')
+    assert main(["demo", "--stream", "--detectors", "8", "--out", str(tmp_path)]) == 2
+    assert "holds a day begun with --detectors 12 --seed 3; give these" in capsys.readouterr().err
 
 
 def test_outputs_are_checked() -> None:
