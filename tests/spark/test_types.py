@@ -87,6 +87,13 @@ def test_ranges_are_cut_by_keys_and_clocks_of_each_type(spark, kind, name, monke
     assert rows_of(wr.frames(df, scheme, on="t", by="g", plan="shuffle").toArrow(), ["g"]) == expected
 
 
+def test_groups_of_a_type_that_has_no_literals_are_not_cut(spark, monkeypatch):
+    monkeypatch.setattr(ranges, "SAMPLED", 1.0)
+    df = spark.sql("select id as t, x'ff00' as g, cast(id % 5 as double) as x from range(2000)")
+    assert "one group has about" not in str(wr.explain(df, wr.Delta({"x": 1}), on="t", by="g"))
+    assert wr.frames(df, wr.Delta({"x": 1}), on="t", by="g").count() > 100
+
+
 def test_several_keys_across_chunks(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(scan, "FEWEST_ROWS_A_CHUNK", 10)
     monkeypatch.setattr(scan, "parallelism", lambda spark: 3)

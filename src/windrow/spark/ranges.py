@@ -21,6 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType, TimestampType
 
+from windrow.aggregates.keeper import is_instant, is_number
 from windrow.frames.framer import Framer, Tuples
 from windrow.frames.groups import Directory
 from windrow.frames.heads import HeadFramer
@@ -50,13 +51,19 @@ class Cuts:
 def find_cuts(df: DataFrame, request: Request) -> Cuts | None:
     """Where to cut a table into ranges; None where groups alone keep all cores busy."""
     cores = parallelism(df.sparkSession)
-    if cores == 1:
+    if cores == 1 or not all(map(_has_literals, request.by_types)):
         return None
     names = (*request.by, request.on)
     chosen = df.select(*(column(name).alias(str(i)) for i, name in enumerate(names)))
     sample = chosen.sample(fraction=SAMPLED, seed=1).orderBy(F.rand(1)).limit(MOST_SAMPLED).toArrow()
     hot = why_ranges(sample, cores) if sample.num_rows >= FEWEST_SAMPLED else None
     return Cuts(_quantiles(sample, RANGES_A_CORE * cores), hot) if hot else None
+
+
+def _has_literals(kind: pa.DataType) -> bool:
+    """Whether a value of this type can be written into a query as it is."""
+    plain = (is_number, is_instant, pa.types.is_string, pa.types.is_boolean)
+    return any(is_kind(kind) for is_kind in plain)
 
 
 def why_ranges(sample: pa.Table, cores: int) -> str | None:
