@@ -39,6 +39,7 @@ class LiveRows:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._live:
+            self.tell("")
             self._live.stop()
 
     def add(self, columns: Mapping[str, Column]) -> None:
@@ -52,7 +53,7 @@ class LiveRows:
         self._renew()
 
     def tell(self, status: str) -> None:
-        """Say how things stand, below the table; only on a terminal."""
+        """Say how things stand, below the table, until the end; only on a terminal."""
         if self._live and status != self._status:
             self._status = status
             self._renew()
@@ -73,4 +74,6 @@ class LiveRows:
         if shown:
             columns = dict(zip(self._names, zip(*shown, strict=True), strict=True))
             parts.append(fitting(Table(columns), self._console)[0])
-        self._live.update(Group(*parts, Text(self._status, style="dim")), refresh=True)
+        if self._status:
+            parts.append(Text(self._status, style="dim"))
+        self._live.update(Group(*parts), refresh=True)
