@@ -74,6 +74,7 @@ def wait(running: subprocess.Popen[str], folder: Path, batches: int) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.timeout(1800)
 def test_a_killed_driver_loses_nothing_and_repeats_nothing(spark, tmp_path):
     tuples = land(tmp_path)
     chance = random.Random(11)
