@@ -38,9 +38,9 @@ def add_stream_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what only streams have."""
     group = parser.add_argument_group(
         "streams",
-        "Files must land whole: write them under a name that begins with a dot, and rename them. --out is a folder, "
-        "which gets a file a batch; without it the newest frames are shown. Ctrl-C ends the run, and the same command "
-        "goes on from the checkpoint.",
+        "Files must land whole: write them under a name that begins with a dot, and rename\n"
+        "them. --out is a folder, which gets a file a batch; without it the newest frames\n"
+        "are shown. Ctrl-C ends the run, and the same command goes on from the checkpoint.",
     )
     group.add_argument("--stream", action="store_true", help="INPUT is a folder; frame its files as they land")
     group.add_argument("--watermark", metavar="DURATION", help='how far rows may be out of order, as in "10 seconds"')
