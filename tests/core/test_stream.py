@@ -151,6 +151,7 @@ def close(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> bool:
 
 
 @each_scheme
+@FEWER
 @given(data=st.data())
 def test_a_stream_gives_the_frames_of_a_batch(kind: type[wr.Scheme], data: st.DataObject) -> None:
     scheme, table, batches, marks = data.draw(arrivals(kind))

@@ -40,7 +40,7 @@ def main(folder: Path, where: str) -> None:
     scan.parallelism = lambda spark: 4
     source = wr.parquet(spark, str(folder / "log"))
     ranges.SAMPLED, hot = 1.0, ranges.why_ranges
-    for name in ("threshold with minimums", "delta", "segments", "custom"):
+    for name in ("threshold with minimums", "custom"):
         wanted = rows_of(frame_locally(data, QUERIES[name], "t", ["g"], AGGREGATES), ["g"])
         for plan in ("scan", "native", "shuffle", "ranges"):
             if plan == "native" and not QUERIES[name].is_run:

@@ -42,7 +42,7 @@ def run_everywhere(folder: Path, where: str) -> str:
 
 def test_every_plan_over_spark_connect(tmp_path):
     said = run_everywhere(tmp_path, "connect")
-    assert said.count(" ok") == 15
+    assert said.count(" ok") == 9
 
 
 def free_port() -> int:
@@ -88,4 +88,4 @@ def wait_for(log: Path, text: str, times: int) -> None:
 
 def test_every_plan_on_a_standalone_cluster(cluster, tmp_path):
     said = run_everywhere(tmp_path, cluster)
-    assert said.count(" ok") == 15
+    assert said.count(" ok") == 9

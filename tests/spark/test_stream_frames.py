@@ -24,9 +24,7 @@ pytestmark = pytest.mark.spark
 AGG = {"total": wr.sum("v"), "average": wr.mean("x"), "opening": wr.first("v")}
 SECOND = 1_000_000
 BATCHES = 4
-STREAMED = [
-    "threshold with a gap", "hysteresis", "grid that breaks at nulls", "double boundary", "aggregate", "custom"
-]  # fmt: skip
+STREAMED = ["threshold with a gap", "grid that breaks at nulls", "double boundary", "custom"]  # fmt: skip
 DELAY = 40
 
 
@@ -118,7 +116,7 @@ def test_a_stream_gives_the_frames_of_a_table(spark, tuples, landed, name, tmp_p
     assert whole([found, rest], wanted.column_names) == rows_of(wanted, ["g"])
 
 
-@pytest.mark.parametrize("name", ["threshold with minimums", "segments"])
+@pytest.mark.parametrize("name", ["segments"])
 def test_fragments_are_assembled_in_a_table_and_in_a_stream(spark, tuples, landed, name, tmp_path):
     scheme = in_seconds(QUERIES[name])
     source = stream(spark, landed)
