@@ -133,6 +133,13 @@ def test_fragments_are_assembled_in_a_table_and_in_a_stream(spark, tuples, lande
     assert whole([streamed], wanted.column_names) == whole([closed], wanted.column_names)
 
 
+def test_fragments_may_have_a_column_of_any_name(spark):
+    columns = "bucket string, frame long, start int, end int, closed_at int, count long, complete boolean, data int"
+    pieces = [("a", 0, 1, 4, None, 4, False, 3, 0, False), ("a", 0, 5, 6, 7, 2, True, 5, 1, True)]
+    found = wr.assemble(spark.createDataFrame(pieces, f"{columns}, fragment long, final boolean"))
+    assert [tuple(row) for row in found.collect()] == [("a", 0, 1, 6, 7, 6, True, 5)]
+
+
 def test_the_state_can_be_looked_at(spark, tuples, landed, tmp_path):
     scheme = wr.Delta({"x": 0.8})
     source = stream(spark, landed, "500 seconds")

@@ -16,7 +16,7 @@ from windrow.errors import ColumnError, SpecError
 from windrow.frames.fragments import put_together
 from windrow.frames.packing import pack, unpack
 from windrow.spark.resolve import FRAME_COLUMNS, check_keys, column
-from windrow.spark.stream import BUCKETS, bucket_of, in_buckets, out_of_buckets
+from windrow.spark.stream import BUCKET, BUCKETS, bucket_of, in_buckets, out_of_buckets
 
 MARKS = ("fragment", "final")
 
@@ -65,8 +65,8 @@ def assemble(fragments: DataFrame) -> DataFrame:
     check_keys({name: pieces.field(name).type for name in by}, by)
     if not fragments.isStreaming:
         together = _whole(by, to_arrow_schema(schema, timezone="UTC"))
-        buckets = fragments.withColumn("bucket", bucket_of([column(name) for name in by], BUCKETS))
-        return buckets.groupBy("bucket").applyInArrow(together, schema)
+        buckets = fragments.withColumn(BUCKET, bucket_of([column(name) for name in by], BUCKETS))
+        return buckets.groupBy(column(BUCKET)).applyInArrow(together, schema)
     packed = in_buckets(fragments, [column(name) for name in by], BUCKETS)
     found = packed.groupBy("bucket").transformWithStateInPandas(
         Assembler(by), outputStructType="data binary", outputMode="Append", timeMode="None"
@@ -76,7 +76,7 @@ def assemble(fragments: DataFrame) -> DataFrame:
 
 def _whole(by: list[str], schema: pa.Schema) -> Any:
     def whole(table: pa.Table) -> pa.Table:
-        return put_together(table.drop_columns("bucket"), by)[0].drop_columns(list(MARKS)).cast(schema)
+        return put_together(table.drop_columns(BUCKET), by)[0].drop_columns(list(MARKS)).cast(schema)
 
     return whole
 

@@ -29,6 +29,8 @@ from windrow.spark.checkpoint import flushed
 from windrow.spark.pieces import MapInArrow
 from windrow.spark.shuffle import in_larger_tables, select_tuples
 
+BUCKET = "_windrow_bucket"
+"""The column with a row's bucket: a name that no column of a user's has."""
 BUCKETS = 32
 """How many buckets by default: the most cores that one query can use."""
 LATE = ("drop", "emit")
@@ -140,7 +142,7 @@ def in_buckets(
     df: DataFrame, by: Sequence[Column], buckets: int, places: Mapping[str, str] | None = None, nulls_on: str = "error"
 ) -> DataFrame:
     """Rows in pieces of Arrow by bucket; `places` names the columns that may not be null, as the user knows them."""
-    return df.withColumn("bucket", bucket_of(by, buckets)).mapInArrow(
+    return df.withColumn(BUCKET, bucket_of(by, buckets)).mapInArrow(
         _packer(dict(places or {}), nulls_on), _PACKED_SPARK
     )
 
@@ -190,10 +192,10 @@ def _in_utc(table: pa.Table) -> pa.Table:
 
 
 def _by_bucket(table: pa.Table) -> Iterator[pa.RecordBatch]:
-    bucket = table.column("bucket").to_numpy()
+    bucket = table.column(BUCKET).to_numpy()
     order = np.argsort(bucket, kind="stable")
     buckets, begins = np.unique(bucket[order], return_index=True)
-    tuples = table.drop_columns("bucket").take(pa.array(order))
+    tuples = table.drop_columns(BUCKET).take(pa.array(order))
     ends = [*begins[1:].tolist(), order.size]
     data = [pack([tuples.slice(a, b - a)]) for a, b in zip(begins.tolist(), ends, strict=True)]
     if data:
