@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 KERNELS := $(VENV)/.kernels
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java demo test check bench kill soak catalogue clean
+.PHONY: help venv java redis demo test check bench kill soak catalogue clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,7 +16,7 @@ venv: $(STAMP) ## build .venv with everything in it
 $(STAMP): pyproject.toml constraints.txt scripts/ensure_python.sh
 	@scripts/ensure_python.sh $(PYTHON)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench,redis]"
 	@touch $@
 
 # numba keys machine code only by the file of the kernel, not by the files of the functions it inlines.
@@ -27,10 +27,13 @@ $(KERNELS): $(STAMP) $(shell find src -name '*.py')
 java: ## find Java 17 or newer, or install it (Debian and Ubuntu, as root)
 	@scripts/ensure_java.sh
 
+redis: ## find redis-server, or install it (Debian and Ubuntu, as root); tests that need it are skipped without
+	@scripts/ensure_redis.sh
+
 demo: java venv $(KERNELS) ## find congestion episodes and dye frames in made-up data, with pictures
 	$(BIN)/windrow demo
 
-test: java venv $(KERNELS) ## core tests, then those that need Spark
+test: java redis venv $(KERNELS) ## core tests, then those that need Spark
 	$(BIN)/python -m pytest -m "not spark"
 	$(BIN)/python -m pytest -m spark
 
@@ -45,8 +48,8 @@ check: java venv $(KERNELS) ## lint, format, types, layers, examples in docstrin
 bench: java venv $(KERNELS) ## Windrow beside its peers (makes its data in bench-data/ first)
 	$(BIN)/python benchmarks/run.py
 
-kill: java venv $(KERNELS) ## kill a running query 25 times and look whether any frame is lost or comes twice
-	WINDROW_KILLS=25 $(BIN)/python -m pytest tests/spark/test_stream_killed.py
+kill: java redis venv $(KERNELS) ## kill a running query 25 times and look whether any frame is lost or comes twice
+	WINDROW_KILLS=25 $(BIN)/python -m pytest tests/spark/test_stream_killed.py tests/spark/test_redis_killed.py
 
 soak: java venv $(KERNELS) ## a stream at full speed for 10 minutes: memory and state must stay flat
 	$(BIN)/python benchmarks/soak.py

@@ -13,7 +13,19 @@ from windrow.errors import (
     WindrowError,
 )
 from windrow.frames import Aggregate, Boundary, Custom, Delta, DoubleBoundary, Gap, Scheme, Threshold
-from windrow.spark import ParquetSource, assemble, explain, fill, frames, open_frames, parquet, register, session, widen
+from windrow.spark import (
+    ParquetSource,
+    assemble,
+    explain,
+    fill,
+    frames,
+    open_frames,
+    parquet,
+    register,
+    register_redis,
+    session,
+    widen,
+)
 
 __version__ = "0.1.0"
 
@@ -51,6 +63,7 @@ __all__ = [
     "open_frames",
     "parquet",
     "register",
+    "register_redis",
     "session",
     "stddev",
     "sum",

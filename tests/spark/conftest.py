@@ -1,4 +1,4 @@
-"""One Spark session for all tests that need one."""
+"""One Spark session and one Redis server for all tests that need one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
 from pyspark.sql import SparkSession
 
 import windrow as wr
+from redis_server import redis_server
 
 HERE = str(Path(__file__).parent)
 
@@ -21,3 +23,17 @@ def spark() -> Iterator[SparkSession]:
     session = wr.session()
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory) -> Iterator[str]:
+    with redis_server(tmp_path_factory.mktemp("redis")) as url:
+        yield url
+
+
+@pytest.fixture
+def store(redis_url) -> Iterator[redis.Redis]:
+    """A client of the server, in which there is nothing yet."""
+    with redis.Redis.from_url(redis_url, decode_responses=True) as client:
+        client.flushall()
+        yield client

@@ -5,6 +5,7 @@ from windrow.spark.batch import explain, frames
 from windrow.spark.checkpoint import open_frames
 from windrow.spark.fill import fill
 from windrow.spark.parquet import ParquetSource, parquet
+from windrow.spark.redis import register_redis
 from windrow.spark.session import session
 from windrow.spark.sql import register
 from windrow.spark.widen import widen
@@ -18,6 +19,7 @@ __all__ = [
     "open_frames",
     "parquet",
     "register",
+    "register_redis",
     "session",
     "widen",
 ]
