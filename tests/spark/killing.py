@@ -1,0 +1,46 @@
+"""Starting a query in a process of its own, and killing it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+KILLS = int(os.environ.get("WINDROW_KILLS", "2"))
+"""How often a query is killed; `make kill` does it 25 times and more."""
+
+
+def start(script: str, *words: str) -> subprocess.Popen[str]:
+    """Start a script that says "started" once its query runs, and wait for that."""
+    command = [sys.executable, script, *words]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert running.stdout is not None
+    assert running.stdout.readline() == "started\n"
+    return running
+
+
+def kill(running: subprocess.Popen[str]) -> None:
+    """SIGKILL the driver, Python and Java alike, and the workers with it."""
+    family = [running, *psutil.Process(running.pid).children(recursive=True)]
+    for process in family:
+        try:
+            process.send_signal(signal.SIGKILL)
+        except psutil.NoSuchProcess:
+            continue
+    running.wait()
+
+
+def committed(checkpoint: Path) -> int:
+    """How many batches are done."""
+    return len(list((checkpoint / "commits").glob("[0-9]*")))
+
+
+def wait(running: subprocess.Popen[str], checkpoint: Path, batches: int) -> None:
+    """Wait until so many batches are done; on a busy machine that takes what it takes."""
+    while committed(checkpoint) < batches and running.poll() is None:
+        time.sleep(0.02)

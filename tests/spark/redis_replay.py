@@ -1,0 +1,41 @@
+"""A query from one Redis stream to another that goes on from its checkpoint wherever it was stopped: to be killed.
+
+python redis_replay.py CHECKPOINT URL         until it is killed
+python redis_replay.py CHECKPOINT URL once    until the entries are used up
+"""
+
+from __future__ import annotations
+
+import sys
+
+from pyspark.sql import DataFrame, SparkSession
+
+import windrow as wr
+from replay import ASKED, SCHEME
+
+COLUMNS = "g long, t timestamp, x double, v long"
+A_BATCH = 300
+
+
+def source(spark: SparkSession, url: str) -> DataFrame:
+    """The entries, so many a batch."""
+    wr.register_redis(spark)
+    read = spark.readStream.format("redis_streams").schema(COLUMNS).option("url", url).option("stream", "readings")
+    read = read.option("maxEntriesPerTrigger", A_BATCH).option("entriesPerPartition", A_BATCH // 2)
+    return read.load().withWatermark("t", "40 seconds")
+
+
+def main(checkpoint: str, url: str, once: str = "") -> None:
+    """Run the query."""
+    spark = wr.session(cores=2)
+    spark.sparkContext.setLogLevel("ERROR")
+    write = wr.frames(source(spark, url), SCHEME, **ASKED).writeStream.format("redis_streams")
+    write = write.option("url", url).option("stream", "frames").option("checkpointLocation", checkpoint)
+    query = (write.trigger(availableNow=True) if once else write).start()
+    print("started", flush=True)
+    query.awaitTermination()
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

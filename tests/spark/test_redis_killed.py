@@ -1,0 +1,72 @@
+"""A query from Redis to Redis that is killed at random moments gives every frame once."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import redis_replay
+import windrow as wr
+from cases import frame_locally, rows_of, table
+from killing import KILLS, committed, kill, start, wait
+from redis_replay import A_BATCH
+from replay import ASKED, SCHEME
+
+pytestmark = pytest.mark.spark
+
+BATCHES = 5 * KILLS + 5
+SECOND = 1_000_000
+
+
+def made() -> pa.Table:
+    """Tuples in the order of arrival, which is that of time but for what the watermark allows."""
+    tuples = table(A_BATCH * BATCHES, 12).select(["g", "t", "x", "v"])
+    t = tuples["t"].to_numpy() * SECOND
+    tuples = tuples.set_column(1, "t", pa.array(t, pa.timestamp("us", "UTC")))
+    late = np.random.default_rng(5).integers(0, 20 * SECOND, t.size)
+    return tuples.take(pa.array(np.argsort(t + late)))
+
+
+def add(store, tuples: pa.Table) -> None:
+    """Entries for tuples, as any program would write them."""
+    with store.pipeline(transaction=False) as pipe:
+        for row in tuples.to_pylist():
+            row["t"] = row["t"].isoformat()
+            pipe.xadd("readings", {name: value for name, value in row.items() if value is not None})
+        pipe.execute()
+
+
+@pytest.mark.timeout(1800)
+def test_a_killed_driver_loses_nothing_and_repeats_nothing(spark, store, redis_url, tmp_path):
+    tuples, checkpoint = made(), tmp_path / "checkpoint"
+    words = (redis_replay.__file__, str(checkpoint), redis_url)
+    chance, batches = random.Random(13), iter(range(BATCHES))
+    for _ in range(KILLS):
+        running, goal = start(*words), committed(checkpoint) + chance.randint(0, 2)
+        for _, i in zip(range(4), batches, strict=False):
+            add(store, tuples.slice(i * A_BATCH, A_BATCH))
+            time.sleep(chance.uniform(0, 0.5))
+        wait(running, checkpoint, goal)
+        time.sleep(chance.uniform(0, 1))
+        assert running.poll() is None, "the query ended by itself"
+        kill(running)
+    assert committed(checkpoint) > 0, "the query got nowhere between two kills"
+    for i in batches:
+        add(store, tuples.slice(i * A_BATCH, A_BATCH))
+    assert start(*words, "once").communicate()[0] == "done\n"
+
+    source = redis_replay.source(spark, redis_url)
+    rest = wr.frames(source, SCHEME, **ASKED, flush=str(checkpoint))
+    frames = spark.read.format("redis_streams").schema(rest.schema)
+    pieces = frames.option("url", redis_url).option("stream", "frames").load()
+    assert pieces.count() == store.xlen("frames") > 0
+    keys = pieces.unionByName(rest).select("g", "frame", "fragment")
+    assert keys.distinct().count() == keys.count()
+    found = wr.assemble(pieces.unionByName(rest)).toArrow()
+    wanted = frame_locally(tuples, SCHEME, "t", ["g"], ASKED["agg"])
+    names = [name for name in wanted.column_names if name != "closed_at"]
+    assert rows_of(found.select(names), ["g"]) == rows_of(wanted.select(names), ["g"])
