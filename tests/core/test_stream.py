@@ -15,6 +15,7 @@ import windrow as wr
 from streams import FEWER, SPECIFICATIONS, TYPES, Sample, samples
 from windrow.errors import SourceError
 from windrow.frames import SCHEMES, stream
+from windrow.frames import shelf as timed
 from windrow.frames.clock import LARGEST
 from windrow.frames.request import Layout, Reader, Request, frames_table
 from windrow.frames.stream import StreamFramer, StreamPlan
@@ -31,8 +32,11 @@ class Dictionary(dict[int, bytes]):
         assert number not in self
         self[number] = data
 
-    def take(self, number: int) -> bytes:
-        return self.pop(number)
+    def read(self, number: int) -> bytes:
+        return self[number]
+
+    def drop(self, number: int) -> None:
+        del self[number]
 
 
 def table_of(groups: list[Sample]) -> pa.Table:
@@ -86,10 +90,10 @@ def streamed(plan: StreamPlan, table: pa.Table, batches: list[list[int]], marks:
         bucket = StreamFramer.load(plan, shelf, state)
         tables, late = bucket.step([table.take(pa.array(rows, pa.int64()))], mark)
         assert sum(part.num_rows for part in late) == 0
-        assert sum(piece.rows for piece in bucket.waiting) == sum(
+        assert bucket.waiting.rows == sum(
             1 for r in _so_far(batches, rows) if table["on"][r].as_py() > mark
         )
-        assert set(shelf) == {piece.number for piece in bucket.waiting}
+        assert set(shelf) == {piece.number for piece in bucket.waiting.pieces}
         assert bucket.next_event() is None or bucket.next_event() > mark
         if plan.fragments:
             assert len(bucket.framer.report().frames) == 0, "a frame that is sure was not reported"
@@ -185,7 +189,7 @@ def test_an_ordered_stream_is_framed_at_once(kind: type[wr.Scheme], data: st.Dat
     for a, b in pairwise([0, *cuts, len(on)]):
         tables, late = bucket.step([ordered.slice(a, b - a)], None)
         assert not sum(map(len, late))
-        assert not bucket.waiting
+        assert not bucket.waiting.rows
         found += tables
         bucket = StreamFramer.load(plan, bucket.shelf, bucket.save())
     found += bucket.finish()
@@ -242,7 +246,7 @@ def test_a_frame_is_reported_with_the_tuple_that_makes_it_sure() -> None:
 
 
 def test_waiting_tuples_lie_in_narrow_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "ROWS_A_PIECE", 10)
+    monkeypatch.setattr(timed, "ROWS_A_PIECE", 10)
     shelf = Dictionary()
     bucket = StreamFramer(plan_for(wr.Threshold("hit")), shelf)
     bucket.step([tuples(*(("a", t, True) for t in range(60)))], 0)
@@ -251,7 +255,7 @@ def test_waiting_tuples_lie_in_narrow_pieces(monkeypatch: pytest.MonkeyPatch) ->
     bucket.step([], 14)
     kept = [number for number in before if number in shelf]
     assert len(kept) == 4, "a progress reads what is due and writes the rest of one piece, no more"
-    assert sum(piece.rows for piece in bucket.waiting) == 45
+    assert bucket.waiting.rows == 45
 
 
 def test_a_state_of_a_newer_version_or_of_another_query_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

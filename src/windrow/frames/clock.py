@@ -48,6 +48,20 @@ class Clock:
         """The numpy type in which the kernels keep `on`."""
         return np.dtype(np.float64 if self.kind == "float" else np.int64)
 
+    @property
+    def lowest(self) -> int | float:
+        """What no `on` is less than."""
+        return -LARGEST - 1 if self.dtype == np.int64 else -math.inf
+
+    @property
+    def greatest(self) -> int | float:
+        """What no `on` is greater than."""
+        return LARGEST if self.dtype == np.int64 else math.inf
+
+    def after(self, on: Any) -> Any:
+        """The next instant: everything past `on` is not before it."""
+        return on + 1 if self.dtype == np.int64 else np.nextafter(on, math.inf)
+
     def read(self, column: pa.Array | pa.ChunkedArray) -> Values:
         """A column of `on` as the kernels' numbers."""
         return read_numbers(column, self.dtype)

@@ -40,6 +40,13 @@ class Rows(NamedTuple):
     """The end of each frame, in order, and nothing for tuples."""
 
 
+class Placed(NamedTuple):
+    """Where tuples are, or where frames begin: their group and their `on`."""
+
+    group: Indices
+    on: Array
+
+
 class Pairs(NamedTuple):
     """Tuples, by their row, and the frames they are in, by their slot."""
 
@@ -113,6 +120,25 @@ def _sweep(
     return at, size, n
 
 
+def pairs_of(tuples: Placed, frames: Placed, end: Array) -> Iterator[Pairs]:
+    """All pairs of tuples and frames, in the order of group and time; tuples of one instant stay in their order.
+
+    >>> tuples = Placed(np.zeros(3, int), np.array([1, 4, 8]))
+    >>> frames = Placed(np.zeros(2, int), np.array([7, 1]))
+    >>> [(pairs.row.tolist(), pairs.slot.tolist()) for pairs in pairs_of(tuples, frames, np.array([9, 4]))]
+    [([0, 1, 2], [1, 1, 0])]
+    """
+    n = frames.group.size
+    group, on = (np.concatenate(columns) for columns in zip(frames, tuples, strict=True))
+    opens = np.arange(group.size) < n
+    # A stable sort: at one time frames come first, and tied tuples stay in their order.
+    order = np.lexsort((on, group))
+    slots = order[opens[order]]
+    sweep = Sweep(end.dtype)
+    for pairs in sweep.pairs(Rows(group[order], on[order], opens[order], end[slots])):
+        yield Pairs(order[pairs.row] - n, slots[pairs.slot])
+
+
 class Tagger:
     """Tells for each tuple the numbers of the frames it is in."""
 
@@ -149,12 +175,12 @@ class Summary:
         ]
         for pairs in self._sweep.pairs(rows):
             for keeper, kept, column in zip(self._keepers, states, values, strict=True):
-                keeper.accumulate(kept, pairs.slot.reshape(-1, 1), _taken(column, pairs.row))
+                keeper.accumulate(kept, pairs.slot.reshape(-1, 1), taken(column, pairs.row))
         left = self._sweep.left
         done = np.delete(np.arange(len(frames)), left)
         self._frames = frames.take(left)
-        self._states = [_chosen(kept, left) for kept in states]
-        return self._finished(frames.take(done), [_chosen(kept, done) for kept in states])
+        self._states = [chosen(kept, left) for kept in states]
+        return self._finished(frames.take(done), [chosen(kept, done) for kept in states])
 
     def finish(self) -> pa.Table | None:
         """The frames that were open at the end; None if there never was a row."""
@@ -173,9 +199,11 @@ def _extended(carried: States, keeper: Keeper, n: int) -> States:
     return states
 
 
-def _chosen(states: States, slots: Indices) -> States:
+def chosen(states: States, slots: Indices) -> States:
+    """Some of the states."""
     return States(states.seen[slots], states.numbers[slots])
 
 
-def _taken(values: Values, rows: Indices) -> Values:
+def taken(values: Values, rows: Indices) -> Values:
+    """Some of the values."""
     return Values(values.numbers[rows], values.valid[rows] if values.valid.size else values.valid)

@@ -37,8 +37,7 @@ def whole_instants(tables: Iterable[pa.Table], on: str, clock: Clock) -> Iterato
 def read_in_order(reader: Reader, table: pa.Table) -> Tuples:
     """The tuples of a table; where a group's are out of order or tied they are sorted first."""
     tuples = reader.read(table)
-    least = np.iinfo(np.int64).min if tuples.on.dtype == np.int64 else -np.inf
-    last = np.full(len(reader.directory), least, tuples.on.dtype)
+    last = np.full(len(reader.directory), reader.request.clock.lowest, tuples.on.dtype)
     if order_of(tuples.group, tuples.on, last) == 0:
         return tuples
     return reader.read(table.take(pa.array(_sorted_rows(reader, table))))
@@ -51,6 +50,11 @@ def _sorted_rows(reader: Reader, table: pa.Table) -> npt.NDArray[np.int64]:
     keys += [evaluate(table).cast(pa.int8()) for evaluate in layout.predicates.values()]
     keys += [table.column(name).cast(pa.float64()) for name in layout.attributes.values()]
     keys += [table.column(name) for name in layout.values if name]
+    return sorted_as_spark(keys)
+
+
+def sorted_as_spark(keys: Iterable[pa.ChunkedArray]) -> npt.NDArray[np.int64]:
+    """The rows in ascending order of several columns, as Spark orders them; what ties stays in its order."""
     columns: dict[str, pa.Array] = {}
     for i, key in enumerate(keys):
         # Nulls are the least values in Spark and NaN the greatest; Arrow would put both at the end.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from windrow.errors import SourceError
 from windrow.frames.framer import Framer, Frames, State
 from windrow.frames.records import Groups
 
@@ -28,6 +29,21 @@ def unpack(data: bytes | pa.Buffer) -> list[pa.Table]:
     while source.tell() < source.size():
         tables.append(pa.ipc.open_stream(source).read_all())
     return tables
+
+
+def check_state(about: Mapping[str, Any], version: int, now: Mapping[str, Any]) -> None:
+    """Refuse a state that this code, or a query that asks for what `now` says, cannot go on from."""
+    if about["version"] > version:
+        raise SourceError(
+            f"the checkpoint holds a state of version {about['version']}, written by a newer Windrow; this one knows "
+            f"version {version}: upgrade Windrow, or start with a new checkpoint"
+        )
+    for name, before in about["plan"].items():
+        if now[name] != before:
+            raise SourceError(
+                f"the checkpoint was written with {name}={before}, and now it is {name}={now[name]}; "
+                "start with a new checkpoint, or ask for what was asked before"
+            )
 
 
 def columns_of(prefix: str, fields: Any) -> dict[str, Any]:

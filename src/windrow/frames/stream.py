@@ -8,50 +8,27 @@ states and an index of the shelf, is one small piece of Arrow with a version.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.errors import SourceError
 from windrow.frames.clock import LARGEST, Clock
-from windrow.frames.fragments import FragmentFramer, Pieces
+from windrow.frames.fragments import FRAGMENT, FragmentFramer, Pieces
 from windrow.frames.framer import Frames
 from windrow.frames.groups import Directory
 from windrow.frames.ordering import read_in_order
-from windrow.frames.packing import pack, pack_state, unpack, unpack_state
+from windrow.frames.packing import check_state, pack, pack_state, unpack, unpack_state
 from windrow.frames.request import Layout, Reader, Request, frames_table
+from windrow.frames.shelf import Shelf, TimedShelf
 
 VERSION = 1
 WHOLE = "whole"
 """The column with all of a tuple, where late tuples are wanted back; it never waits on the shelf."""
-ROWS_A_PIECE = 4_096
-"""Waiting tuples are cut into pieces of at least so many …"""
-PIECES_A_BATCH = 8
-"""… and at most so many pieces."""
-
-
-class Shelf(Protocol):
-    """Where waiting tuples are kept, in numbered pieces."""
-
-    def put(self, number: int, data: bytes) -> None:
-        """Keep a piece."""
-
-    def take(self, number: int) -> bytes:
-        """Give a piece and forget it."""
-
-
-class Waiting(NamedTuple):
-    """A piece on the shelf: its number, its least and greatest `on`, and its tuples."""
-
-    number: int
-    low: int
-    high: int
-    rows: int
 
 
 @dataclass
@@ -94,7 +71,6 @@ class StreamFramer:
 
     plan: StreamPlan
     shelf: Shelf
-    waiting: list[Waiting] = field(default_factory=list)
     watermark: int | None = None
     """Everything up to here has been framed, and what still comes from there is late; None before the first."""
     counts: Counts = field(default_factory=Counts)
@@ -105,7 +81,7 @@ class StreamFramer:
         self.framer = FragmentFramer(request.scheme, request.clock, request.types, list(request.agg.values()))
         self.last = np.empty(0, request.clock.dtype)
         """In an ordered stream, the `on` of each group's last tuple."""
-        self._next_piece = 0
+        self.waiting = TimedShelf(self.shelf, request.clock, self.plan.layout.on)
 
     def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
         """Take in what arrived and go on to the watermark: the rows of the result, and the tuples that are late."""
@@ -119,32 +95,45 @@ class StreamFramer:
         if self.plan.ordered:
             return self._frame(fresh, None), late
         if watermark is None:
-            self._keep(fresh)
+            self.waiting.keep(fresh)
             return [], late
-        due = [*self._due(watermark)]
+        due = [*self.waiting.take(watermark)]
         for table in fresh:
             now = self._on(table) <= watermark
             due.append(table.filter(pa.array(now)))
-            self._keep([table.filter(pa.array(~now))])
+            self.waiting.keep([table.filter(pa.array(~now))])
         self.watermark = watermark
         return self._frame(due, watermark), late
 
     def finish(self) -> list[pa.Table]:
         """The stream is over: frame all that waits, and cut what is open."""
-        due = [*self._due(None)]
+        due = [*self.waiting.take()]
         return [*self._frame(due, None), self._table(self.framer.ended(self.framer.finish()))]
 
     def next_event(self) -> int | None:
         """The watermark at which there is something to do even if no tuple arrives; None if there is nothing."""
-        events = [piece.low for piece in self.waiting]
+        events = [] if self.waiting.first is None else [self.waiting.first]
         if self._gap is not None and self.framer.records.group.size:
             events.append(int(self._latest()[1].min()) + self._gap)
         return min(events, default=None)
 
+    def unreported(self) -> pa.Table:
+        """The groups with an open frame of which nothing is reported yet, and where the first of these frames starts.
+
+        This is the bucket's punctuation: any other frame that is still to be reported starts behind the watermark.
+        """
+        clock = self.plan.request.clock
+        silent = self.framer.states[FRAGMENT].seen == 0
+        groups, place = np.unique(self.framer.records.group[silent], return_inverse=True)
+        starts = np.full(groups.size, clock.greatest, clock.dtype)
+        np.minimum.at(starts, place, self.framer.records.start[silent])
+        keys = {f"by{i}": key.take(pa.array(groups)) for i, key in enumerate(self.reader.directory.keys())}
+        return pa.table(keys | {"start": pa.array(starts)})
+
     # Arriving and waiting.
 
     def _on(self, table: pa.Table) -> npt.NDArray[Any]:
-        return self.plan.request.clock.read(table.column(self.plan.layout.on)).numbers
+        return self.waiting.instants(table)
 
     def _late(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
         if self.plan.ordered:
@@ -160,38 +149,8 @@ class StreamFramer:
         return table.filter(pa.array(~late)), table.filter(pa.array(late))
 
     def _grow_last(self) -> None:
-        lowest = np.iinfo(np.int64).min if self.last.dtype == np.int64 else -np.inf
         more = len(self.reader.directory) - self.last.size
-        self.last = np.concatenate([self.last, np.full(more, lowest, self.last.dtype)])
-
-    def _keep(self, tables: list[pa.Table]) -> None:
-        """Put tuples on the shelf, in pieces that follow each other in time."""
-        tables = [table for table in tables if table.num_rows]
-        if not tables:
-            return
-        table = pa.concat_tables(tables)
-        on = self._on(table)
-        order = np.argsort(on, kind="stable")
-        pieces = min(PIECES_A_BATCH, -(-on.size // ROWS_A_PIECE))
-        for rows in np.array_split(order, pieces):
-            piece = Waiting(self._next_piece, int(on[rows[0]]), int(on[rows[-1]]), rows.size)
-            self.shelf.put(piece.number, pack([table.take(pa.array(rows)).combine_chunks()]))
-            self.waiting.append(piece)
-            self._next_piece += 1
-
-    def _due(self, watermark: int | None) -> Iterator[pa.Table]:
-        """The tuples on the shelf that the watermark has passed; what it goes through is cut."""
-        due = [piece for piece in self.waiting if watermark is None or piece.low <= watermark]
-        self.waiting = [piece for piece in self.waiting if watermark is not None and piece.low > watermark]
-        rest = []
-        for piece in due:
-            (table,) = unpack(self.shelf.take(piece.number))
-            if watermark is not None and piece.high > watermark:
-                now = self._on(table) <= watermark
-                rest.append(table.filter(pa.array(~now)))
-                table = table.filter(pa.array(now))
-            yield table
-        self._keep(rest)
+        self.last = np.concatenate([self.last, np.full(more, self.plan.request.clock.lowest, self.last.dtype)])
 
     # Framing.
 
@@ -267,13 +226,11 @@ class StreamFramer:
             "version": VERSION,
             "plan": self.plan.fingerprint,
             "watermark": self.watermark,
-            "next": self._next_piece,
+            "next": self.waiting.next,
         }
         keys["clock"] = pa.nulls(groups.size, self.plan.request.clock.type)
         known = pa.table({"group": groups, **keys}).replace_schema_metadata({"windrow": json.dumps(about)})
-        pieces = {name: [getattr(piece, name) for piece in self.waiting] for name in Waiting._fields}
-        shelf = pa.table({name: pa.array(numbers, pa.int64()) for name, numbers in pieces.items()})
-        return pack([known, shelf, *pack_state(self.framer.export(groups))])
+        return pack([known, self.waiting.index(), *pack_state(self.framer.export(groups))])
 
     @classmethod
     def load(cls, plan: StreamPlan, shelf: Shelf, data: bytes | None) -> StreamFramer:
@@ -283,30 +240,14 @@ class StreamFramer:
             return bucket
         known, waiting, *state = unpack(data)
         about = json.loads(known.schema.metadata[b"windrow"])
-        check_state(about, plan)
+        check_state(about, VERSION, plan.fingerprint)
         bucket.reader.directory.encode([known.column(f"by{i}") for i in range(len(plan.request.by))], known.num_rows)
         bucket.framer.adopt(np.arange(known.num_rows), unpack_state(state, bucket.framer))
-        bucket.waiting = [Waiting(**row) for row in waiting.to_pylist()]
-        bucket.watermark, bucket._next_piece = about["watermark"], about["next"]
+        bucket.waiting.restore(waiting, about["next"])
+        bucket.watermark = about["watermark"]
         if plan.ordered:
             bucket.last = np.array(known.column("last").to_numpy())
         return bucket
-
-
-def check_state(about: dict[str, Any], plan: StreamPlan) -> None:
-    """Refuse a state that this code or this query cannot go on from."""
-    if about["version"] > VERSION:
-        raise SourceError(
-            f"the checkpoint holds a state of version {about['version']}, written by a newer Windrow; this one knows "
-            f"version {VERSION}: upgrade Windrow, or start with a new checkpoint"
-        )
-    now = plan.fingerprint
-    for name, before in about["plan"].items():
-        if now[name] != before:
-            raise SourceError(
-                f"the checkpoint was written with {name}={before}, and now it is {name}={now[name]}; "
-                "start with a new checkpoint, or ask for what was asked before"
-            )
 
 
 class Snapshot:

@@ -15,8 +15,8 @@ from pyspark.sql.types import StructType
 from windrow.errors import ColumnError, SpecError
 from windrow.frames.fragments import put_together
 from windrow.frames.packing import pack, unpack
+from windrow.spark.buckets import BUCKET, BUCKETS, bucket_of, in_buckets, out_of_buckets
 from windrow.spark.resolve import FRAME_COLUMNS, check_keys, column
-from windrow.spark.stream import BUCKET, BUCKETS, bucket_of, in_buckets, out_of_buckets
 
 MARKS = ("fragment", "final")
 

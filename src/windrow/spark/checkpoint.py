@@ -70,8 +70,11 @@ class _Pieces(dict[int, bytes]):
     def put(self, number: int, data: bytes) -> None:
         self[number] = data
 
-    def take(self, number: int) -> bytes:
-        return self.pop(number)
+    def read(self, number: int) -> bytes:
+        return self[number]
+
+    def drop(self, number: int) -> None:
+        del self[number]
 
 
 def _parts(table: pa.Table) -> tuple[bytes, _Pieces]:

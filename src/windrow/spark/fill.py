@@ -22,6 +22,7 @@ from windrow.frames.clock import Clock
 from windrow.frames.filling import Rows, Summary, Tagger
 from windrow.frames.groups import Directory
 from windrow.spark.batch import check_source
+from windrow.spark.fill_stream import stream_fill
 from windrow.spark.meeting import Meeting, aggregate_fields, meet, settle
 from windrow.spark.nulls import check_policy
 from windrow.spark.parquet import ParquetSource
@@ -93,10 +94,12 @@ def fill(
     +-----+-----+---+-------+----+
     <BLANKLINE>
     """
-    framed, tuples = check_source(frames), check_source(source)
+    framed, tuples = check_source(frames, streams=True), check_source(source, streams=True)
     check_session(tuples.sparkSession)
     check_policy(nulls_on)
     meeting = meet(framed, tuples, on, by, agg, order_by)
+    if framed.isStreaming or tuples.isStreaming:
+        return stream_fill(framed, tuples, meeting, nulls_on)
     tuples = settle(framed, tuples, meeting, nulls_on)
     return aggregated(framed, tuples, meeting) if meeting.agg else tagged(framed, tuples, meeting)
 

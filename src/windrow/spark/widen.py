@@ -21,6 +21,7 @@ from windrow.errors import SpecError, TypeMismatchError
 from windrow.frames.clock import LARGEST, Clock
 from windrow.frames.duration import Duration, to_clock
 from windrow.spark.resolve import Columns, arrow_type, column
+from windrow.spark.stream import Punctuated
 
 _BITS: dict[type[DataType], int] = {ByteType: 8, ShortType: 16, IntegerType: 32, DateType: 32}
 
@@ -55,12 +56,19 @@ def widen(frames: DataFrame, *, before: Duration | None = None, after: Duration 
         raise SpecError(f"{frames!r} is no DataFrame of frames")
     columns = Columns(frames)
     moved: dict[str, Column] = {}
+    lengths: dict[str, int | float] = {}
     for role, option, amount, sign in (("start", "before", before, -1), ("end", "after", after, 1)):
         field = columns.field(role, "frames")
-        length = _length(field.dataType, field.name, amount, option)
+        lengths[option] = length = _length(field.dataType, field.name, amount, option)
         if length:
             moved[field.name] = _move(column(field.name), field.dataType, sign * length)
-    return frames.withColumns(moved) if moved else frames
+    if not moved:
+        return frames
+    widened = frames.withColumns(moved)
+    punctuated = Punctuated.of(frames)
+    if punctuated is not None:
+        punctuated.widened(**lengths).is_of(widened)
+    return widened
 
 
 def _length(kind: DataType, name: str, amount: Duration | None, option: str) -> int | float:

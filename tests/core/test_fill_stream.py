@@ -1,0 +1,215 @@
+"""Filling a stream gives the pairs of the definition, however frames, pieces of frames and tuples arrive."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import windrow as wr
+from streams import FEWER
+from test_stream import Dictionary
+from windrow.aggregates.keeper import Keeper
+from windrow.errors import SourceError
+from windrow.frames import fill_stream
+from windrow.frames.clock import Clock
+from windrow.frames.fill_stream import Filler, FillPlan
+
+CLOCK = Clock.of(pa.int64(), "on")
+AGG = {"n": wr.count(), "total": wr.sum("v"), "first": wr.first("v"), "last": wr.last("v"), "spread": wr.variance("v")}
+END = 30
+FRAME_TYPES = {
+    "by0": pa.string(), "number": pa.int64(), "start": pa.int64(), "end": pa.int64(), "fragment": pa.int64(),
+    "final": pa.bool_(), "c0": pa.int64(), "c1": pa.int64(), "c2": pa.int64(), "c3": pa.int64(),
+}  # fmt: skip
+
+
+class Piece(NamedTuple):
+    """A piece of a frame, and the batch in which it arrives."""
+
+    group: str
+    number: int
+    start: int | None
+    end: int | None
+    fragment: int
+    final: bool
+    batch: int
+
+
+class Tuple(NamedTuple):
+    group: str
+    on: int
+    v: int | None
+    name: int
+    batch: int
+
+
+class Story(NamedTuple):
+    """What arrives when, the watermark of each batch, and the frames that the pieces are of."""
+
+    frames: dict[tuple[str, int], tuple[int, int]]
+    pieces: list[Piece]
+    tuples: list[Tuple]
+    marks: list[int]
+
+
+GROUPS = st.sampled_from("ab")
+
+
+@st.composite
+def stories(draw: st.DrawFn, *, frames_known: bool = False, tuples_known: bool = False) -> Story:
+    """Frames that overlap as they like, cut into pieces; a piece arrives when the watermark has passed its end."""
+    batches = draw(st.integers(1, 5))
+    marks = sorted(draw(st.lists(st.integers(-1, END), min_size=batches, max_size=batches)))
+    frames, pieces = {}, []
+    for number in range(draw(st.integers(0, 5))):
+        group, start = draw(GROUPS), draw(st.integers(0, 20))
+        cuts = sorted(draw(st.lists(st.integers(start, 22), min_size=1, max_size=1 if frames_known else 3)))
+        frames[group, number] = (start, cuts[-1])
+        batch, begins = 0, start
+        for fragment, end in enumerate(cuts):
+            final = fragment == len(cuts) - 1
+            # A last piece that brings nothing new has neither start nor end.
+            empty = fragment > 0 and final and draw(st.booleans()) and cuts[-2] == end
+            batch = draw(st.integers(batch, batches))
+            place = (None, None) if empty else (min(begins, end), end)
+            pieces.append(Piece(group, number, *place, fragment, final, -1 if frames_known else batch))
+            begins = end
+    tuples = []
+    for name in range(draw(st.integers(0, 12))):
+        on = draw(st.integers(0, 24))
+        # A tuple is on time in the batches before which the watermark has not passed it.
+        latest = sum(mark < on for mark in marks)
+        batch = draw(st.integers(0, min(latest, batches - 1)))
+        tuples.append(Tuple(draw(GROUPS), on, draw(st.none() | st.integers(-5, 5)), name, -1 if tuples_known else batch))
+    return Story(frames, pieces, tuples, marks)
+
+
+def plan_for(story: Story, agg: dict[str, Any], **known: bool) -> FillPlan:
+    keepers = tuple(Keeper(a, pa.int64()) for a in agg.values())
+    values = tuple("v" if a.columns else None for a in agg.values())
+    return FillPlan(
+        CLOCK, (pa.string(),), keepers, values, ("name",), ("by0", "on", "name"),
+        ("by0", "c0", "c1", "c2", "c3") if agg else (), {"start": "c1", "end": "c2", "count": "c3"},
+        {"agg": repr(agg)}, **known,
+    )  # fmt: skip
+
+
+def pieces_table(pieces: list[Piece]) -> pa.Table:
+    rows = [
+        (p.group, p.number, p.start, p.end, p.fragment, p.final, p.number, p.start, p.end, 0 if p.end is None else 1)
+        for p in pieces
+    ]
+    columns = zip(*rows, strict=True) if rows else [()] * len(FRAME_TYPES)
+    return pa.table(
+        {name: pa.array(column, kind) for (name, kind), column in zip(FRAME_TYPES.items(), columns, strict=True)}
+    )
+
+
+def tuples_table(tuples: list[Tuple]) -> pa.Table:
+    return pa.table(
+        {
+            "by0": pa.array([u.group for u in tuples], pa.string()),
+            "on": pa.array([u.on for u in tuples], pa.int64()),
+            "v": pa.array([u.v for u in tuples], pa.int64()),
+            "name": pa.array([u.name for u in tuples], pa.int64()),
+        }
+    )
+
+
+def under_way(story: Story, batch: int, mark: int) -> pa.Table:
+    """What a stream of frames tells: where the frames start that are behind the watermark and not arrived yet."""
+    starts: dict[str, int] = {}
+    for (group, number), (start, _) in story.frames.items():
+        first = min(p.batch for p in story.pieces if (p.group, p.number) == (group, number))
+        if first > batch and start <= mark:
+            starts[group] = min(start, starts.get(group, start))
+    return pa.table({"by0": pa.array(list(starts), pa.string()), "start": pa.array(list(starts.values()), pa.int64())})
+
+
+def filled(story: Story, plan: FillPlan, *, finish: bool = True) -> tuple[list[dict[str, Any]], Filler]:
+    """The rows of the result, with the state saved and loaded between any two batches."""
+    shelf = Dictionary()
+    filler = Filler(plan, shelf)
+    filler.know(
+        [tuples_table(story.tuples)] if plan.tuples_known else [],
+        [pieces_table(story.pieces)] if plan.frames_known else [],
+    )
+    found: list[pa.Table] = []
+    for batch, mark in enumerate(story.marks):
+        filler = Filler.load(plan, shelf, filler.save())
+        arrived = tuples_table([u for u in story.tuples if u.batch == batch])
+        pieces = pieces_table([p for p in story.pieces if p.batch == batch])
+        found += filler.step([arrived], [pieces], mark, under_way(story, batch, mark))
+        assert filler.counts.late == 0
+        assert set(shelf) == {p.number for where in (filler.coming, filler.kept) for p in where.pieces}
+    filler = Filler.load(plan, shelf, filler.save())
+    if finish:
+        found += filler.finish([pieces_table([p for p in story.pieces if p.batch == len(story.marks)])])
+        assert not shelf
+    return [row for table in found for row in table.to_pylist()], filler
+
+
+def members(story: Story, group: str, span: tuple[int, int]) -> list[Tuple]:
+    inside = [u for u in story.tuples if u.group == group and span[0] <= u.on <= span[1]]
+    return sorted(inside, key=lambda u: (u.on, u.name))
+
+
+@pytest.mark.parametrize("known", [{}, {"frames_known": True}, {"tuples_known": True}], ids=str)
+@FEWER
+@given(data=st.data())
+def test_tuples_are_tagged_with_the_frames_of_the_definition(known: dict[str, bool], data: st.DataObject) -> None:
+    story = data.draw(stories(**known))
+    rows, _ = filled(story, plan_for(story, {}, **known))
+    wanted = [(u.name, number) for (g, number), span in story.frames.items() for u in members(story, g, span)]
+    assert sorted((row["name"], row["frame"]) for row in rows) == sorted(wanted)
+
+
+@pytest.mark.parametrize("known", [{}, {"frames_known": True}, {"tuples_known": True}], ids=str)
+@FEWER
+@given(data=st.data())
+def test_frames_have_the_aggregates_of_the_definition(known: dict[str, bool], data: st.DataObject) -> None:
+    story = data.draw(stories(**known))
+    rows, _ = filled(story, plan_for(story, AGG, **known))
+    pieces = {key: [p for p in story.pieces if (p.group, p.number) == key] for key in story.frames}
+    wanted = []
+    for (group, number), span in story.frames.items():
+        keepers = [Keeper(a, pa.int64()) for a in AGG.values()]
+        inside = members(story, group, span)
+        results = []
+        for keeper, aggregate in zip(keepers, AGG.values(), strict=True):
+            state = keeper.empty(1)
+            column = pa.array([u.v if aggregate.columns else 0 for u in inside], pa.int64())
+            slots = pa.array([0] * len(inside), pa.int64()).to_numpy().reshape(-1, 1)
+            keeper.accumulate(state, slots, keeper.read(column))
+            results.append(keeper.finish(state)[0].as_py())
+        count = sum(p.end is not None for p in pieces[group, number])
+        wanted.append((group, number, *span, count, *results))
+    names = ("by0", "c0", "c1", "c2", "c3", *(f"aggregate{j}" for j in range(len(AGG))))
+    found = [tuple(row[name] for name in names) for row in rows]
+
+    def rounded(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        return sorted(((*row[:-1], row[-1] and round(row[-1], 6)) for row in rows), key=repr)
+
+    assert rounded(found) == rounded(wanted)
+
+
+@FEWER
+@given(data=st.data())
+def test_nothing_is_held_that_no_frame_can_have(data: st.DataObject) -> None:
+    story = data.draw(stories())
+    for agg in ({}, AGG):
+        _, filler = filled(story, plan_for(story, agg), finish=False)
+        mark = story.marks[-1]
+        told = dict(zip(*under_way(story, len(story.marks) - 1, mark).to_pydict().values(), strict=True))
+        waits = [u for u in story.tuples if u.on > mark]
+        may = [u for u in story.tuples if u.on <= mark and u.on >= told.get(u.group, END + 1)]
+        open_pieces = [(g, r) for g, r, f in zip(filler.open.group, filler.open.reach, filler.open.final, strict=True) if not f]
+        names = filler.directory.keys()[0].to_pylist()
+        going = [u for u in story.tuples if u.on <= mark and any(names[g] == u.group and u.on > r for g, r in open_pieces)]
+        assert filler.coming.rows == len(waits)
+        # What was held for a frame that came to nothing may stay until all is looked through.
+        assert filler.kept.rows >= len({*may, *going})
