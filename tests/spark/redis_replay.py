@@ -1,7 +1,6 @@
 """A query from one Redis stream to another that goes on from its checkpoint wherever it was stopped: to be killed.
 
-python redis_replay.py CHECKPOINT URL         until it is killed
-python redis_replay.py CHECKPOINT URL once    until the entries are used up
+python redis_replay.py CHECKPOINT URL
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import sys
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import DataStreamWriter
 
 import windrow as wr
 from replay import ASKED, SCHEME
@@ -25,16 +25,19 @@ def source(spark: SparkSession, url: str) -> DataFrame:
     return read.load().withWatermark("t", "40 seconds")
 
 
-def main(checkpoint: str, url: str, once: str = "") -> None:
-    """Run the query."""
-    spark = wr.session(cores=2)
-    spark.sparkContext.setLogLevel("ERROR")
+def frames(spark: SparkSession, checkpoint: str, url: str) -> DataStreamWriter:
+    """The query, ready to be started."""
     write = wr.frames(source(spark, url), SCHEME, **ASKED).writeStream.format("redis_streams")
-    write = write.option("url", url).option("stream", "frames").option("checkpointLocation", checkpoint)
-    query = (write.trigger(availableNow=True) if once else write).start()
+    return write.option("url", url).option("stream", "frames").option("checkpointLocation", checkpoint)
+
+
+def main(checkpoint: str, url: str) -> None:
+    """Run the query until it is killed."""
+    spark = wr.session(cores=2, config={"spark.sql.shuffle.partitions": "2"})
+    spark.sparkContext.setLogLevel("ERROR")
+    query = frames(spark, checkpoint, url).start()
     print("started", flush=True)
     query.awaitTermination()
-    print("done", flush=True)
 
 
 if __name__ == "__main__":
