@@ -16,6 +16,7 @@ from windrow.frames import Aggregate, Boundary, Custom, Delta, DoubleBoundary, G
 from windrow.spark import (
     ParquetSource,
     assemble,
+    buffer_stats,
     explain,
     fill,
     frames,
@@ -51,6 +52,7 @@ __all__ = [
     "WindrowError",
     "__version__",
     "assemble",
+    "buffer_stats",
     "count",
     "explain",
     "fill",

@@ -84,7 +84,9 @@ def stories(draw: st.DrawFn, *, frames_known: bool = False, tuples_known: bool =
         # A tuple is on time in the batches before which the watermark has not passed it.
         latest = sum(mark < on for mark in marks)
         batch = draw(st.integers(0, min(latest, batches - 1)))
-        tuples.append(Tuple(draw(GROUPS), on, draw(st.none() | st.integers(-5, 5)), name, -1 if tuples_known else batch))
+        tuples.append(
+            Tuple(draw(GROUPS), on, draw(st.none() | st.integers(-5, 5)), name, -1 if tuples_known else batch)
+        )
     return Story(frames, pieces, tuples, marks)
 
 
@@ -207,9 +209,102 @@ def test_nothing_is_held_that_no_frame_can_have(data: st.DataObject) -> None:
         told = dict(zip(*under_way(story, len(story.marks) - 1, mark).to_pydict().values(), strict=True))
         waits = [u for u in story.tuples if u.on > mark]
         may = [u for u in story.tuples if u.on <= mark and u.on >= told.get(u.group, END + 1)]
-        open_pieces = [(g, r) for g, r, f in zip(filler.open.group, filler.open.reach, filler.open.final, strict=True) if not f]
+        open_pieces = [
+            (g, r) for g, r, f in zip(filler.open.group, filler.open.reach, filler.open.final, strict=True) if not f
+        ]
         names = filler.directory.keys()[0].to_pylist()
-        going = [u for u in story.tuples if u.on <= mark and any(names[g] == u.group and u.on > r for g, r in open_pieces)]
+        going = [
+            u for u in story.tuples if u.on <= mark and any(names[g] == u.group and u.on > r for g, r in open_pieces)
+        ]
         assert filler.coming.rows == len(waits)
         # What was held for a frame that came to nothing may stay until all is looked through.
         assert filler.kept.rows >= len({*may, *going})
+
+
+def frame(number: int, start: int | None, end: int | None, fragment: int = 0, final: bool = True) -> pa.Table:
+    return pieces_table([Piece("a", number, start, end, fragment, final, 0)])
+
+
+def arrived(*on: int) -> pa.Table:
+    return tuples_table([Tuple("a", t, t, t, 0) for t in on])
+
+
+def told(start: int | None) -> pa.Table:
+    """What the stream of frames says of group a."""
+    groups, starts = ([], []) if start is None else (["a"], [start])
+    return pa.table({"by0": pa.array(groups, pa.string()), "start": pa.array(starts, pa.int64())})
+
+
+def names(found: list[pa.Table]) -> list[tuple[int, int]]:
+    return sorted((row["name"], row["frame"]) for part in found for row in part.to_pylist())
+
+
+NOTHING = Story({}, [], [], [])
+
+
+def test_late_tuples_and_late_frames_are_counted_and_left_out() -> None:
+    filler = Filler(plan_for(NOTHING, {}), Dictionary())
+    assert filler.step([arrived(3, 12)], [], 10) == []
+    assert filler.step([arrived(10, 11)], [frame(0, 10, 12)], 10) == []
+    assert filler.counts.late == 2
+    assert names(filler.step([], [frame(1, 11, 12)], 12)) == [(11, 1), (12, 1)]
+
+
+def test_the_punctuation_of_the_frames_says_what_is_held() -> None:
+    filler = Filler(plan_for(NOTHING, {}), Dictionary())
+    # A frame is under way from 4 on: what is before it can go, what is in it cannot.
+    assert filler.step([arrived(1, 2, 4, 5, 6)], [], 6, told(4)) == []
+    assert filler.kept.rows == 3
+    assert filler.step([arrived(7, 8)], [], 8, told(4)) == []
+    assert filler.kept.rows == 5
+    assert names(filler.step([arrived(9)], [frame(0, 4, 7)], 9, told(None))) == [(4, 0), (5, 0), (6, 0), (7, 0)]
+    assert filler.kept.rows + filler.coming.rows == 0
+    assert filler.held.most == 6
+
+
+def test_fragments_let_go_what_whole_frames_would_hold() -> None:
+    """The frame of "Framing systems II" that covers everything: whole, all its tuples wait; in pieces, a batch does."""
+    most = {}
+    for in_pieces in (False, True):
+        filler = Filler(plan_for(NOTHING, {}), Dictionary())
+        found = []
+        for batch in range(20):
+            on = range(10 * batch, 10 * batch + 10)
+            last = batch == 19
+            piece = frame(0, on[0], on[-1], batch, last) if in_pieces else frame(0, 0, on[-1])
+            pieces = [piece] if in_pieces or last else []
+            found += filler.step([arrived(*on)], pieces, on[-1], told(None if in_pieces or last else 0))
+        assert names(found) == [(t, 0) for t in range(200)]
+        assert filler.coming.rows + filler.kept.rows == 0
+        most[in_pieces] = filler.held.most
+    assert most == {False: 200, True: 10}
+
+
+def test_what_was_held_for_nothing_is_found_when_it_has_doubled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fill_stream, "ROWS_A_PIECE", 10)
+    filler = Filler(plan_for(NOTHING, {}), Dictionary())
+
+    def step(batch: int, groups: str) -> None:
+        on = [10 * batch + i for i in range(5)]
+        tuples = [Tuple(g, t, t, t, 0) for g in "ab" for t in on]
+        way = pa.table({"by0": pa.array(list(groups)), "start": pa.array([0] * len(groups), pa.int64())})
+        filler.step([tuples_table(tuples)], [], on[-1], way)
+
+    # The frame of group a goes on and on; that of group b came to nothing after the second batch.
+    for batch in range(30):
+        step(batch, "ab" if batch < 2 else "a")
+    in_a = 30 * 5
+    assert in_a <= filler.kept.rows <= in_a + 10
+    assert len(filler.kept.pieces) < 30
+
+
+def test_a_state_of_another_query_or_a_newer_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_for(NOTHING, {})
+    filler = Filler(plan, Dictionary())
+    filler.step([arrived(3)], [], 2)
+    state = filler.save()
+    with pytest.raises(SourceError, match=r"written with agg=\{\}, and now it is agg="):
+        Filler.load(plan_for(NOTHING, AGG), Dictionary(), state)
+    monkeypatch.setattr(fill_stream, "VERSION", 0)
+    with pytest.raises(SourceError, match="version 1, written by a newer Windrow"):
+        Filler.load(plan, Dictionary(), state)

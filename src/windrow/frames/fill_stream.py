@@ -472,6 +472,22 @@ class Filler:
         return filler
 
 
+def filling_told(data: bytes) -> dict[str, Any]:
+    """What a saved bucket tells of the tuples that it held."""
+    groups, coming, kept, _, open_frames, *_ = unpack(data)
+    held = Held(**json.loads(groups.schema.metadata[b"windrow"])["held"])
+    return {
+        "held": sum(coming["rows"].to_pylist()) + sum(kept["rows"].to_pylist()),
+        "open": open_frames.num_rows,
+        "progresses": held.steps,
+        "held_max": held.most,
+        "held_mean": held.total / held.steps if held.steps else None,
+        "frames": held.frames,
+        "at_frames_max": held.most_at_frames,
+        "at_frames_mean": held.total_at_frames / held.frames if held.frames else None,
+    }
+
+
 class Runs(NamedTuple):
     """Rows in an order in which those of one frame follow each other, and where in it each frame begins."""
 

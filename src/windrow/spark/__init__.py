@@ -2,7 +2,7 @@
 
 from windrow.spark.assemble import assemble
 from windrow.spark.batch import explain, frames
-from windrow.spark.checkpoint import open_frames
+from windrow.spark.checkpoint import buffer_stats, open_frames
 from windrow.spark.fill import fill
 from windrow.spark.parquet import ParquetSource, parquet
 from windrow.spark.redis import register_redis
@@ -13,6 +13,7 @@ from windrow.spark.widen import widen
 __all__ = [
     "ParquetSource",
     "assemble",
+    "buffer_stats",
     "explain",
     "fill",
     "frames",

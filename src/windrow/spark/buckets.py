@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from windrow.errors import DataError, SessionError, SpecError
 from windrow.frames.packing import pack, unpack
+from windrow.spark.checkpoint import in_schema
 from windrow.spark.pieces import MapInArrow
 from windrow.spark.shuffle import in_larger_tables
 
@@ -176,8 +177,6 @@ def _unpacker(schema: pa.Schema) -> MapInArrow:
         for batch in batches:
             for data in batch.column("data"):
                 for table in unpack(data.as_buffer()):
-                    for name in schema.names[len(table.column_names) :]:
-                        table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
-                    yield from table.rename_columns(schema.names).cast(schema).to_batches()
+                    yield from in_schema(table, schema).to_batches()
 
     return unpack_found

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -12,12 +14,25 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from windrow.errors import SourceError
+from windrow.frames.fill_stream import filling_told
 from windrow.frames.stream import Snapshot, StreamFramer, StreamPlan
 
 FROM_TABLE = Callable[[pa.Table], pa.Table]
+FRAMING = ("groups", "waiting")
+"""Under which names the framing operator keeps a bucket's state and its pieces of tuples …"""
+FILLING = ("filling", "tuples")
+"""… and the filling operator."""
+
+_BUFFERS = pa.schema(
+    [
+        ("bucket", pa.int32()), ("held", pa.int64()), ("open", pa.int64()), ("progresses", pa.int64()),
+        ("held_max", pa.int64()), ("held_mean", pa.float64()), ("frames", pa.int64()), ("at_frames_max", pa.int64()),
+        ("at_frames_mean", pa.float64()),
+    ]
+)  # fmt: skip
 
 
-def open_frames(spark: SparkSession, checkpoint: str, *, operator: int = 0) -> DataFrame:
+def open_frames(spark: SparkSession, checkpoint: str, *, operator: int | None = None) -> DataFrame:
     """The state of a query over a stream, from its checkpoint: what is open and what waits, group by group.
 
     Parameters
@@ -27,7 +42,7 @@ def open_frames(spark: SparkSession, checkpoint: str, *, operator: int = 0) -> D
     checkpoint
         The `checkpointLocation` of the query, which may be running.
     operator
-        The number of the query's stateful operator, where it has several.
+        The number of the stateful operator, where a query has several that frame.
 
     Returns
     -------
@@ -35,7 +50,7 @@ def open_frames(spark: SparkSession, checkpoint: str, *, operator: int = 0) -> D
     `count` so far, and `waiting`, the tuples of its group that the watermark has not passed. A group that has only
     waiting tuples has a row without a frame.
     """
-    rows = _buckets(spark, checkpoint, operator)
+    rows = buckets_of(spark, checkpoint, FRAMING, operator)
     first = rows.where("piece is null").select("data").first()
     if first is None:
         raise SourceError(f"checkpoint {checkpoint!r}: no batch has been committed yet, so there is no state")
@@ -43,62 +58,122 @@ def open_frames(spark: SparkSession, checkpoint: str, *, operator: int = 0) -> D
     return rows.groupBy("bucket").applyInArrow(_describe(schema), from_arrow_schema(schema))
 
 
-def flushed(spark: SparkSession, plan: StreamPlan, schema: StructType, checkpoint: str, operator: int = 0) -> DataFrame:
+def buffer_stats(spark: SparkSession, checkpoint: str, *, operator: int | None = None) -> DataFrame:
+    """How many tuples a query of `wr.fill` held for frames to come, from its checkpoint.
+
+    Parameters
+    ----------
+    spark
+        A session.
+    checkpoint
+        The `checkpointLocation` of the query, which may be running.
+    operator
+        The number of the stateful operator, where a query has several that fill.
+
+    Returns
+    -------
+    A row for each bucket of groups: `bucket`, `held` (the tuples it holds now), `open` (the frames that may still get
+    tuples), `progresses` and the tuples it held over all of them, `held_max` and `held_mean`; `frames` (the pieces of
+    frames that came) and the tuples it held when they came, `at_frames_max` and `at_frames_mean`. What a progress
+    brings counts as held until it is matched.
+    """
+    rows = buckets_of(spark, checkpoint, FILLING, operator).where("piece is null")
+    return rows.select("bucket", "data").mapInArrow(_buffers, from_arrow_schema(_BUFFERS))
+
+
+def flushed(spark: SparkSession, plan: StreamPlan, schema: StructType, checkpoint: str) -> DataFrame:
     """The frames that an ended stream still owes: of the tuples that wait, and those that are open, cut by the end."""
     out = to_arrow_schema(schema, timezone="UTC")
-    return _buckets(spark, checkpoint, operator).groupBy("bucket").applyInArrow(_finish(plan, out), schema)
+    return buckets_of(spark, checkpoint, FRAMING).groupBy("bucket").applyInArrow(_finish(plan, out), schema)
 
 
-def _buckets(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
+def buckets_of(spark: SparkSession, checkpoint: str, names: tuple[str, str], operator: int | None = None) -> DataFrame:
     """A row for each bucket's state, with a null piece, and one for each piece of tuples that wait in it."""
+    value, pieces = names
+    if operator is None:
+        operator = _find_operator(spark, checkpoint, value)
     state = spark.read.format("statestore").option("path", checkpoint).option("operatorId", operator)
     try:
-        groups = state.option("stateVarName", "groups").load()
-        waiting = state.option("stateVarName", "waiting").load()
+        groups = state.option("stateVarName", value).load()
+        waiting = state.option("stateVarName", pieces).load()
         groups = groups.select("key.bucket", F.lit(None).cast("long").alias("piece"), "value.data")
         return groups.unionAll(waiting.select("key.bucket", "user_map_key.piece", "user_map_value.data"))
     except PySparkException as error:
-        said = str(error).strip().splitlines()[0]
-        raise SourceError(
-            f"checkpoint {checkpoint!r}: operator {operator} holds no state of windrow.frames: {said}"
-        ) from None
+        raise _no_state(checkpoint, value, error, operator) from None
 
 
-class _Pieces(dict[int, bytes]):
+def _find_operator(spark: SparkSession, checkpoint: str, name: str) -> int:
+    """The number of the first operator that has a state of that name."""
+    try:
+        found = spark.read.format("state-metadata").load(checkpoint)
+        rows = found.select("operatorId", "operatorProperties").collect()
+    except (PySparkException, Py4JError) as error:
+        raise _no_state(checkpoint, name, error) from None
+    for row in sorted(rows, key=lambda row: row["operatorId"]):
+        variables = json.loads(row["operatorProperties"] or "{}").get("stateVariables", [])
+        if name in {variable["stateName"] for variable in variables}:
+            return int(row["operatorId"])
+    raise _no_state(checkpoint, name)
+
+
+def _no_state(checkpoint: str, name: str, error: Exception | None = None, operator: int | None = None) -> SourceError:
+    where = "" if operator is None else f"operator {operator} of "
+    of = "windrow.frames" if name == FRAMING[0] else "windrow.fill"
+    why = f": {str(error).strip().splitlines()[0]}" if error else ""
+    return SourceError(f"checkpoint {checkpoint!r}: {where}the query holds no state of {of}{why}")
+
+
+class Pieces(dict[int, bytes]):
     """A shelf that is read and then thrown away."""
 
     def put(self, number: int, data: bytes) -> None:
+        """Keep a piece."""
         self[number] = data
 
     def read(self, number: int) -> bytes:
+        """Give a piece."""
         return self[number]
 
     def drop(self, number: int) -> None:
+        """Forget a piece."""
         del self[number]
 
 
-def _parts(table: pa.Table) -> tuple[bytes, _Pieces]:
+def parts_of(table: pa.Table) -> tuple[bytes, Pieces]:
     """A bucket's state and its pieces."""
     rows = list(zip(table["piece"].to_pylist(), table["data"].to_pylist(), strict=True))
     (state,) = (data for piece, data in rows if piece is None)
-    return state, _Pieces({piece: data for piece, data in rows if piece is not None})
+    return state, Pieces({piece: data for piece, data in rows if piece is not None})
+
+
+def _buffers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = [
+            {"bucket": bucket, **filling_told(data)}
+            for bucket, data in zip(batch["bucket"].to_pylist(), batch["data"].to_pylist(), strict=True)
+        ]
+        yield pa.RecordBatch.from_pylist(rows, schema=_BUFFERS)
 
 
 def _describe(schema: pa.Schema) -> FROM_TABLE:
     def describe(table: pa.Table) -> pa.Table:
-        state, pieces = _parts(table)
+        state, pieces = parts_of(table)
         return Snapshot(state).rows(pieces.values()).cast(schema)
 
     return describe
 
 
+def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows by the position of their columns; columns that they lack are null."""
+    for name in schema.names[table.num_columns :]:
+        table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
+    return table.rename_columns(schema.names).cast(schema)
+
+
 def _finish(plan: StreamPlan, schema: pa.Schema) -> FROM_TABLE:
     def finish(table: pa.Table) -> pa.Table:
-        state, pieces = _parts(table)
+        state, pieces = parts_of(table)
         found = StreamFramer.load(plan, pieces, state).finish()
-        named = pa.concat_tables(found)
-        for name in schema.names[len(named.column_names) :]:
-            named = named.append_column(name, pa.nulls(len(named), schema.field(name).type))
-        return named.cast(schema)
+        return in_schema(pa.concat_tables(found), schema)
 
     return finish

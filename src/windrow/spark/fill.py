@@ -29,6 +29,7 @@ from windrow.spark.parquet import ParquetSource
 from windrow.spark.resolve import Columns, arrow_type, column
 from windrow.spark.session import check_session
 from windrow.spark.shuffle import in_larger_tables
+from windrow.spark.stream import StreamOptions
 
 Task: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 Side: TypeAlias = Literal["frames", "tuples"]
@@ -43,6 +44,7 @@ def fill(
     agg: Mapping[str, AggregateFunction] | None = None,
     order_by: str | Sequence[str] | None = None,
     nulls_on: str = "error",
+    flush: str | None = None,
 ) -> DataFrame:
     """Put the tuples of a source into frames: a tuple is in each frame of its group with `start <= on <= end`.
 
@@ -64,6 +66,19 @@ def fill(
         Columns that order tuples with the same `on`; after them, ties are ordered by all that the aggregates read.
     nulls_on
         What to do with tuples whose `on` or `by` is null or NaN: `"error"` (default) or `"drop"`.
+
+    flush
+        Streams only: the checkpoint location of a query with the same arguments that has ended. The result is then a
+        table: what the end of the streams leaves. The checkpoint is only read.
+
+    Either side may be a stream. The source then needs a watermark on `on`. A stream of frames is best what `wr.frames`
+    or `wr.widen` gave, as it is, and filled by the groups that it was framed by: it tells itself how far it is. Any
+    other needs a watermark on `start`, with a delay as long as a frame may take to come after its start. A table beside
+    a stream is read once, when the query starts, and kept in its state. Tuples come out tagged as soon as they and
+    their frame are there; a frame with aggregates, once the watermark is past its end and all of it is known. Fragments
+    are used as they come, and come out as one row a frame. `wr.buffer_stats` tells how many tuples were held; how many
+    tuples and pieces of frames arrived, were late, are held, and were dropped for their nulls, is told in
+    `observedMetrics` of the query's progress.
 
     Returns
     -------
@@ -99,7 +114,8 @@ def fill(
     check_policy(nulls_on)
     meeting = meet(framed, tuples, on, by, agg, order_by)
     if framed.isStreaming or tuples.isStreaming:
-        return stream_fill(framed, tuples, meeting, nulls_on)
+        return stream_fill(framed, tuples, meeting, nulls_on, StreamOptions(flush=flush))
+    StreamOptions(flush=flush).refuse_for_tables()
     tuples = settle(framed, tuples, meeting, nulls_on)
     return aggregated(framed, tuples, meeting) if meeting.agg else tagged(framed, tuples, meeting)
 

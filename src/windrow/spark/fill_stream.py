@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql import DataFrame
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
@@ -23,10 +25,12 @@ from windrow.errors import SpecError, TypeMismatchError, UnsupportedError
 from windrow.frames.clock import Clock
 from windrow.frames.fill_stream import Filler, FillPlan
 from windrow.frames.packing import pack, unpack
+from windrow.frames.stream import StreamFramer, StreamPlan
 from windrow.spark.buckets import BUCKETS, BucketState, check_state_store, in_buckets, out_of_buckets
+from windrow.spark.checkpoint import FILLING, FRAMING, FROM_TABLE, Pieces, buckets_of, in_schema, parts_of
 from windrow.spark.meeting import Meeting, aggregate_fields
 from windrow.spark.resolve import Columns, arrow_type, column
-from windrow.spark.stream import Punctuated, check_watermark, has_watermark
+from windrow.spark.stream import Punctuated, StreamOptions, check_watermark, has_watermark
 
 COUNTED = ("tuples", "frames", "late", "held", "dropped")
 """What is told of each batch of the query, under `observedMetrics` of its progress."""
@@ -35,13 +39,15 @@ _queries = count(1)
 
 
 def stream_fill(
-    framed: DataFrame, tuples: DataFrame, meeting: Meeting, nulls_on: str, flush: str | None = None
+    framed: DataFrame, tuples: DataFrame, meeting: Meeting, nulls_on: str, options: StreamOptions
 ) -> DataFrame:
     """Tuples tagged with their frames, or frames with their aggregates, of streams."""
     check_state_store(framed)
     made_of = Punctuated.of(framed) if framed.isStreaming else None
     _check_sides(framed, tuples, meeting, made_of)
     sides = Sides.of(framed, tuples, meeting, made_of)
+    if options.flush is not None:
+        return _flushed(framed.sparkSession, sides, made_of, options.flush)
     buckets = 1 if not meeting.tuple_keys else made_of.buckets if made_of else BUCKETS
     packed_tuples = _tuples(tuples, meeting, sides, buckets, nulls_on)
     packed_frames = _frames(framed, meeting, made_of, buckets)
@@ -132,7 +138,7 @@ class Sides:
             tuple(meeting.keepers),
             tuple(f"v{j}" if a.columns else None for j, a in enumerate(meeting.agg.values())),
             tuple(f"tie{i}" for i in range(len(meeting.order_by))),
-            tuple(f"c{i}" for i in range(len(tuples.columns))) if not meeting.agg else (),
+            tuple(_travels_as(tuples, meeting)) if not meeting.agg else (),
             tuple(at.values()) if meeting.agg else (),
             of_all,
             _asked(framed, tuples, meeting),
@@ -202,6 +208,17 @@ def _asked(framed: DataFrame, tuples: DataFrame, meeting: Meeting) -> dict[str, 
     }
 
 
+def _travels_as(tuples: DataFrame, meeting: Meeting) -> list[str]:
+    """Under which name each column of a tuple travels: as `on` or a key where it is just that, else under its own."""
+    same = {meeting.on: ("on", meeting.time)}
+    same |= {name: (f"by{i}", meeting.key_types[i]) for i, name in enumerate(meeting.tuple_keys)}
+    names = []
+    for i, field in enumerate(tuples.schema.fields):
+        at, kind = same.get(field.name, ("", None))
+        names.append(at if kind == field.dataType else f"c{i}")
+    return names
+
+
 def _tuples(tuples: DataFrame, meeting: Meeting, sides: Sides, buckets: int, nulls_on: str) -> DataFrame:
     """Tuples on their way to their bucket."""
     columns = Columns(tuples)
@@ -214,7 +231,10 @@ def _tuples(tuples: DataFrame, meeting: Meeting, sides: Sides, buckets: int, nul
     for j, aggregate in enumerate(meeting.agg.values()):
         if aggregate.columns:
             chosen[f"v{j}"] = column(columns.find(aggregate.column, "agg"))
-    chosen |= {f"c{i}": column(name) for i, name in enumerate(tuples.columns) if not meeting.agg}
+    if not meeting.agg:
+        chosen = {
+            at: column(name) for name, at in zip(tuples.columns, _travels_as(tuples, meeting), strict=True)
+        } | chosen
     selected = tuples.select(*(value.alias(name) for name, value in chosen.items()))
     places = {"on": meeting.on, **{f"by{i}": name for i, name in enumerate(meeting.tuple_keys)}}
     keys = [F.col(f"by{i}") for i in range(len(meeting.tuple_keys))]
@@ -237,6 +257,30 @@ def _frames(framed: DataFrame, meeting: Meeting, made_of: Punctuated | None, buc
         required += [meeting.start, meeting.end]
     packed = in_buckets(renamed, keys, buckets, {at[name]: name for name in required}, "error")
     return packed.select("bucket", is_frames, none, F.lit(None).cast("binary").alias("open"), "data")
+
+
+def _flushed(spark: SparkSession, sides: Sides, made_of: Punctuated | None, checkpoint: str) -> DataFrame:
+    """What an ended stream still owes: tuples and frames that waited, with the frames that its end leaves."""
+    rows = buckets_of(spark, checkpoint, FILLING).withColumn("framing", F.lit(False))
+    if made_of:
+        rows = rows.unionAll(buckets_of(spark, checkpoint, FRAMING).withColumn("framing", F.lit(True)))
+    return rows.groupBy("bucket").applyInArrow(_finish(sides, made_of.plan if made_of else None), sides.schema)
+
+
+def _finish(sides: Sides, framing: StreamPlan | None) -> FROM_TABLE:
+    schema = to_arrow_schema(sides.schema, timezone="UTC")
+
+    def finish(table: pa.Table) -> pa.Table:
+        of_framing, of_filling = table.filter(table["framing"]), table.filter(pc.invert(table["framing"]))
+        frames: list[pa.Table] = []
+        if len(of_framing) and framing:
+            state, pieces = parts_of(of_framing)
+            frames = [sides.frames(found) for found in StreamFramer.load(framing, pieces, state).finish()]
+        filling, tuples = parts_of(of_filling) if len(of_filling) else (None, Pieces())
+        found = Filler.load(sides.plan, tuples, filling).finish(frames)
+        return in_schema(pa.concat_tables(found), schema) if found else schema.empty_table()
+
+    return finish
 
 
 class FillProcessor(StatefulProcessor):
