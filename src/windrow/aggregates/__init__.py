@@ -1,38 +1,85 @@
 """Aggregates: small algebras that say how the values of a frame become one."""
 
 from windrow.aggregates.base import AggregateFunction
+from windrow.aggregates.center import CenterOfMass
 from windrow.aggregates.counting import Count
 from windrow.aggregates.ends import First, Last
 from windrow.aggregates.extremes import Max, Min
-from windrow.aggregates.moments import Stddev, Variance
+from windrow.aggregates.frequencies import CountDistinct, HeavyHitters, Mode, TopK
+from windrow.aggregates.histogram import Histogram
+from windrow.aggregates.moments import Kurtosis, Skewness, Stddev, Variance
+from windrow.aggregates.order import MaxN, Median, MinN, Quantile, Rank
+from windrow.aggregates.pairs import Correlation, Covariance, Intercept, Slope
 from windrow.aggregates.summing import Mean, Sum
 
+center_of_mass = CenterOfMass
+correlation, covariance, intercept, slope = Correlation, Covariance, Intercept, Slope
 count, first, last = Count, First, Last
+count_distinct, heavy_hitters, mode, top_k = CountDistinct, HeavyHitters, Mode, TopK
+histogram = Histogram
+kurtosis, skewness, stddev, variance = Kurtosis, Skewness, Stddev, Variance
 max, min = Max, Min
+max_n, median, min_n, quantile, rank = MaxN, Median, MinN, Quantile, Rank
 mean, sum = Mean, Sum
-stddev, variance = Stddev, Variance
 
-BUILTIN: tuple[type[AggregateFunction], ...] = (Count, First, Last, Max, Mean, Min, Stddev, Sum, Variance)
+BUILTIN: tuple[type[AggregateFunction], ...] = (
+    CenterOfMass, Correlation, Count, CountDistinct, Covariance, First, HeavyHitters, Histogram, Intercept, Kurtosis,
+    Last, Max, MaxN, Mean, Median, Min, MinN, Mode, Quantile, Rank, Skewness, Slope, Stddev, Sum, TopK, Variance,
+)  # fmt: skip
 
 __all__ = [
     "BUILTIN",
     "AggregateFunction",
+    "CenterOfMass",
+    "Correlation",
     "Count",
+    "CountDistinct",
+    "Covariance",
     "First",
+    "HeavyHitters",
+    "Histogram",
+    "Intercept",
+    "Kurtosis",
     "Last",
     "Max",
+    "MaxN",
     "Mean",
+    "Median",
     "Min",
+    "MinN",
+    "Mode",
+    "Quantile",
+    "Rank",
+    "Skewness",
+    "Slope",
     "Stddev",
     "Sum",
+    "TopK",
     "Variance",
+    "center_of_mass",
+    "correlation",
     "count",
+    "count_distinct",
+    "covariance",
     "first",
+    "heavy_hitters",
+    "histogram",
+    "intercept",
+    "kurtosis",
     "last",
     "max",
+    "max_n",
     "mean",
+    "median",
     "min",
+    "min_n",
+    "mode",
+    "quantile",
+    "rank",
+    "skewness",
+    "slope",
     "stddev",
     "sum",
+    "top_k",
     "variance",
 ]

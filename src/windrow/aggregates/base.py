@@ -1,4 +1,4 @@
-"""The contract of an aggregate: a small algebra over the values of one column.
+"""The contract of an aggregate: a small algebra over the values of one column, or of several read side by side.
 
 An aggregate is four pure functions over a state, a tuple of numbers:
 
@@ -8,15 +8,21 @@ An aggregate is four pure functions over a state, a tuple of numbers:
     finish(s)      the result
 
 and, where values can be taken out again, `remove(s, x)`. `merge` is associative but need not commute: `first` and
-`last` are aggregates too. Nulls never reach `add`. The functions are compiled with numba, built-in and user-defined
-alike, so they keep to numbers, tuples and `math`. What an aggregate can do is declared on its class, never guessed
-from its name.
+`last` are aggregates too. Nulls never reach `add`; one that reads two columns has `add(s, x, y)`, and a row with a null
+in either is skipped. The functions are compiled with numba, built-in and user-defined alike, so they keep to numbers,
+tuples and `math`. What an aggregate can do is declared on its class, never guessed from its name.
+
+Two more forms of state serve aggregates whose state is no fixed tuple. In the form `"row"` it is a row of numbers as
+long as the aggregate's options say, which `add(row, x, options)` and `merge(row, other, options)` change in place. In
+the form `"values"` it is all values in order, each once, with how often it came; it grows, adding and merging are the
+same for all, and only `finish((values, counts), options)` is the aggregate's own.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -28,6 +34,13 @@ from windrow.aggregates.tags import tag_of
 from windrow.errors import SpecError
 
 Kind: TypeAlias = Literal["distributive", "algebraic", "holistic"]
+Form: TypeAlias = Literal["numbers", "row", "values"]
+Gives: TypeAlias = Literal["number", "list", "counted list"]
+Options: TypeAlias = npt.NDArray[Any]
+Counted: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]
+"""The state of form `"values"`: the different values in order, and how often each came."""
+
+THESIS = "On a design space for sliding windows (2011), table 3.1"
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,7 +85,15 @@ class AggregateFunction:
     column: str
 
     kind: ClassVar[Kind] = "algebraic"
-    """How the aggregate of a whole follows from those of its parts."""
+    """How the aggregate of a whole follows from those of its parts; the state of a holistic one is not bounded."""
+    form: ClassVar[Form] = "numbers"
+    """What the state is: a tuple of numbers, a row of numbers as long as the options say, or the values themselves."""
+    gives: ClassVar[Gives] = "number"
+    """What the result is: a number, a list of numbers, or a list of values with how often each came."""
+    reads: ClassVar[int] = 1
+    """How many columns a value is made of."""
+    has_options: ClassVar[bool] = False
+    """Whether the functions take, as a last argument, the numbers that `options` gives."""
     needs: ClassVar[int] = 1
     """How many non-null values it takes for the result to be defined; fewer give null."""
     keeps_integers: ClassVar[bool] = False
@@ -83,6 +104,8 @@ class AggregateFunction:
     """Whether one more value, wherever it stands, can only raise the result: always, if none is negative, or never."""
     duplicate_sensitive: ClassVar[bool] = True
     """Whether the same value added twice counts twice."""
+    robust: ClassVar[bool] = True
+    """Whether the result sums up all values, and so bears the loss of some, rather than being one or some of them."""
     order_sensitive: ClassVar[bool] = False
     """Whether the result depends on the order of the values."""
     source: ClassVar[str] = "user-defined"
@@ -91,9 +114,9 @@ class AggregateFunction:
     """Whether the class is part of Windrow, so that its compiled code may be kept on disk."""
 
     zero: ClassVar[Callable[..., tuple[float, ...]]]
-    add: ClassVar[Callable[..., tuple[float, ...]]]
-    merge: ClassVar[Callable[..., tuple[float, ...]]]
-    finish: ClassVar[Callable[..., float]]
+    add: ClassVar[Callable[..., Any]]
+    merge: ClassVar[Callable[..., Any]]
+    finish: ClassVar[Callable[..., Any]]
     remove: ClassVar[Callable[..., tuple[float, ...]] | None] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -102,21 +125,30 @@ class AggregateFunction:
             tag_of(cls, builtin=True)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.column, str) or not self.column:
-            raise SpecError(f"{type(self).__name__} wants the name of a column, not {self.column!r}")
-        if self.column == "*" and self.columns:
-            named = type(self).__name__.lower()
-            raise SpecError(f"{named}('*'): only count takes '*'; give the name of a column, as in {named}('speed')")
-        for name in ("zero", "add", "merge", "finish"):
-            if not callable(getattr(type(self), name, None)):
+        name = name_of(type(self))
+        for column in (self.column, *self.columns):
+            if not isinstance(column, str) or not column:
+                raise SpecError(f"{type(self).__name__} wants the name of a column, not {column!r}")
+            if column == "*" and self.columns:
+                raise SpecError(f"{name}('*'): only count takes '*'; give the name of a column, as in {name}('speed')")
+        needed = ("finish",) if self.form == "values" else ("add", "merge", "finish")
+        for function in ("zero", *needed) if self.form == "numbers" else needed:
+            if not callable(getattr(type(self), function, None)):
                 raise SpecError(
-                    f"the aggregate {type(self).__name__} has no {name}(): it needs zero, add, merge, finish"
+                    f"the aggregate {type(self).__name__} has no {function}(): it needs zero, add, merge, finish"
                 )
-        if not self.builtin:
-            check_shape(type(self))
+        if not self.builtin and self.form == "numbers":
+            check_shape(type(self), self.last_arguments(integral=False))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__.lower()}({', '.join(map(repr, self.columns))})"
+        shown = []
+        for i, option in enumerate(fields(self)):
+            value = getattr(self, option.name)
+            if option.default is MISSING or i == 0:
+                shown += [] if value == option.default else [repr(value)]
+            elif value != option.default:
+                shown.append(f"{option.name}={value!r}")
+        return f"{name_of(type(self))}({', '.join(shown)})"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -128,30 +160,60 @@ class AggregateFunction:
         """Whether a value can be taken out of the state again."""
         return type(self).remove is not None
 
+    @property
+    def bounded(self) -> bool:
+        """Whether the state is of one size, however many values there are."""
+        return self.kind != "holistic"
+
+    def options(self, integral: bool) -> Options:
+        """The numbers that the functions take as their last argument, for a state in integers or in floats."""
+        return np.empty(0)
+
+    def last_arguments(self, integral: bool) -> tuple[Options, ...]:
+        """What the functions take after all else: the options, or nothing."""
+        return (self.options(integral),) if self.has_options else ()
+
     def result_type(self, values: pa.DataType) -> pa.DataType:
         """The Arrow type of the result over a column of the given type."""
         return pa.float64()
 
     def zero_state(self, integral: bool) -> tuple[float, ...]:
-        """The state of no values, over integers or over floats."""
+        """The numbers of the state of no values, over integers or over floats."""
+        if self.form == "values":
+            return ()
         return type(self).zero(integral) if self.keeps_integers else type(self).zero()
+
+    def longest_list(self, seen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """How long the lists of frames can be that have seen so many values; for aggregates that give lists."""
+        return seen
 
     def check(self, numbers: npt.NDArray[Any]) -> None:
         """Raise if any of these states over integers, one a row, cannot be finished truly."""
 
-    def compute(self, values: Any) -> Any:
-        """Aggregate a plain sequence of values; None is a null and is skipped.
+    def compute(self, *values: Any) -> Any:
+        """Aggregate a plain sequence of values, or one a column; None is a null and is skipped.
 
         >>> import windrow as wr
         >>> wr.mean("speed").compute([1, None, 4])
         2.5
+        >>> wr.covariance("speed", "volume").compute([1, 2, 3], [2, 4, None])
+        1.0
         """
         from windrow.aggregates.keeper import Keeper
 
-        column = pa.array(values)
-        if pa.types.is_null(column.type):
-            column = column.cast(pa.float64())
-        keeper = Keeper(self, column.type)
+        columns = [pa.array(column) for column in values]
+        columns = [c.cast(pa.float64()) if pa.types.is_null(c.type) else c for c in columns]
+        keeper = Keeper(self, *(column.type for column in columns))
         states = keeper.empty(1)
-        keeper.accumulate(states, np.zeros((len(column), 1), np.int64), keeper.read(column))
+        keeper.accumulate(states, np.zeros((len(columns[0]), 1), np.int64), keeper.read(*columns))
         return keeper.finish(states)[0].as_py()
+
+
+def name_of(kind: type[AggregateFunction]) -> str:
+    """The name by which an aggregate is called.
+
+    >>> from windrow.aggregates import HeavyHitters
+    >>> name_of(HeavyHitters)
+    'heavy_hitters'
+    """
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower() if kind.builtin else kind.__name__.lower()

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
 from numba import njit
 from numba.extending import overload
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
+from windrow.aggregates.runs import BEGIN, LENGTH, settle
 from windrow.aggregates.tags import owner_of, tag_of
 
 
 def add_value(tag: Any, numbers: Any, k: Any, x: Any) -> None:
-    """Replace state `k` by the state with one more value."""
+    """Replace state `k` by the state with one more value; of several columns, `x` is a row."""
 
 
 def merge_state(tag: Any, numbers: Any, k: Any, other: Any) -> None:
@@ -26,17 +28,61 @@ def finish_state(tag: Any, numbers: Any, k: Any) -> Any:
     """The result of state `k`."""
 
 
+def finish_kept(tag: Any, numbers: Any, runs: Any, k: Any) -> Any:
+    """The result of state `k`, which may consist of the values themselves."""
+
+
+def finish_list(tag: Any, numbers: Any, runs: Any, k: Any, items: Any, counts: Any) -> Any:
+    """Write the list that is the result of state `k`: how long it is."""
+
+
 def _width(owner: Any) -> int:
     return len(owner.zero(False) if owner.keeps_integers else owner.zero())
+
+
+def _values_of(owner: Any) -> Any:
+    """How a value, or a row of several, becomes the arguments of `add`."""
+    reads = owner.reads
+    if reads == 1:
+        return njit(lambda x: (x,))
+    return njit(lambda x: to_fixed_tuple(x, reads))
+
+
+def _options_of(owner: Any) -> Any:
+    """How a tag gives the last arguments of an aggregate's functions."""
+    return njit(lambda tag: (tag.options,)) if owner.has_options else njit(lambda tag: ())
+
+
+def _state_of(owner: Any) -> Any:
+    """How the state is found in the arrays that keep it."""
+    if owner.form == "numbers":
+        width = _width(owner)
+        return njit(lambda numbers, runs, k: to_fixed_tuple(numbers[k], width))
+    if owner.form == "row":
+        return njit(lambda numbers, runs, k: numbers[k])
+
+    def run_at(numbers: Any, runs: Any, k: Any) -> Any:
+        settle(runs, k)
+        begin, end = runs.spans[k, BEGIN], runs.spans[k, BEGIN] + runs.spans[k, LENGTH]
+        return runs.values[begin:end], runs.counts[begin:end]
+
+    return njit(run_at)
 
 
 @overload(add_value)
 def _add_value(tag: Any, numbers: Any, k: Any, x: Any) -> Callable[..., None]:
     owner = owner_of(tag.instance_class)
-    add, width = njit(owner.add), _width(owner)
+    add, values, options = njit(owner.add), _values_of(owner), _options_of(owner)
+    if owner.form == "row":
+
+        def add_in_place(tag: Any, numbers: Any, k: Any, x: Any) -> None:
+            add(numbers[k], *(values(x) + options(tag)))
+
+        return add_in_place
+    width = _width(owner)
 
     def add_to_row(tag: Any, numbers: Any, k: Any, x: Any) -> None:
-        state = add(to_fixed_tuple(numbers[k], width), x)
+        state = add(to_fixed_tuple(numbers[k], width), *(values(x) + options(tag)))
         for i in range(width):
             numbers[k, i] = state[i]
 
@@ -46,10 +92,17 @@ def _add_value(tag: Any, numbers: Any, k: Any, x: Any) -> Callable[..., None]:
 @overload(merge_state)
 def _merge_state(tag: Any, numbers: Any, k: Any, other: Any) -> Callable[..., None]:
     owner = owner_of(tag.instance_class)
-    merge, width = njit(owner.merge), _width(owner)
+    merge, options = njit(owner.merge), _options_of(owner)
+    if owner.form == "row":
+
+        def merge_in_place(tag: Any, numbers: Any, k: Any, other: Any) -> None:
+            merge(numbers[k], numbers[other], *options(tag))
+
+        return merge_in_place
+    width = _width(owner)
 
     def merge_into_row(tag: Any, numbers: Any, k: Any, other: Any) -> None:
-        state = merge(to_fixed_tuple(numbers[k], width), to_fixed_tuple(numbers[other], width))
+        state = merge(to_fixed_tuple(numbers[k], width), to_fixed_tuple(numbers[other], width), *options(tag))
         for i in range(width):
             numbers[k, i] = state[i]
 
@@ -59,12 +112,40 @@ def _merge_state(tag: Any, numbers: Any, k: Any, other: Any) -> Callable[..., No
 @overload(finish_state)
 def _finish_state(tag: Any, numbers: Any, k: Any) -> Callable[..., Any]:
     owner = owner_of(tag.instance_class)
-    finish, width = njit(owner.finish), _width(owner)
+    finish, options, state = njit(owner.finish), _options_of(owner), _state_of(owner)
 
     def finish_row(tag: Any, numbers: Any, k: Any) -> Any:
-        return finish(to_fixed_tuple(numbers[k], width))
+        return finish(state(numbers, None, k), *options(tag))
 
     return finish_row
+
+
+@overload(finish_kept)
+def _finish_kept(tag: Any, numbers: Any, runs: Any, k: Any) -> Callable[..., Any]:
+    owner = owner_of(tag.instance_class)
+    finish, options, state = njit(owner.finish), _options_of(owner), _state_of(owner)
+
+    def finish_one(tag: Any, numbers: Any, runs: Any, k: Any) -> Any:
+        return finish(state(numbers, runs, k), *options(tag))
+
+    return finish_one
+
+
+@overload(finish_list)
+def _finish_list(tag: Any, numbers: Any, runs: Any, k: Any, items: Any, counts: Any) -> Callable[..., Any]:
+    owner = owner_of(tag.instance_class)
+    finish, options, state = njit(owner.finish), _options_of(owner), _state_of(owner)
+    if owner.gives == "list":
+
+        def write_list(tag: Any, numbers: Any, runs: Any, k: Any, items: Any, counts: Any) -> Any:
+            return finish(state(numbers, runs, k), *(options(tag) + (items,)))  # noqa: RUF005 - numba
+
+        return write_list
+
+    def write_counted(tag: Any, numbers: Any, runs: Any, k: Any, items: Any, counts: Any) -> Any:
+        return finish(state(numbers, runs, k), *(options(tag) + (items, counts)))  # noqa: RUF005 - numba
+
+    return write_counted
 
 
 @njit(cache=True)
@@ -89,18 +170,27 @@ def _merge(tag: Any, seen: Any, numbers: Any, into: Any, parts: Any) -> None:
 
 
 @njit(cache=True)
-def _finish(tag: Any, numbers: Any, out: Any) -> None:
-    for k in range(out.size):
-        out[k] = finish_state(tag, numbers, k)
+def _finish(tag: Any, numbers: Any, runs: Any, rows: Any, out: Any) -> None:
+    for k in rows:
+        out[k] = finish_kept(tag, numbers, runs, k)
+
+
+@njit(cache=True)
+def _finish_lists(tag: Any, numbers: Any, runs: Any, rows: Any, items: Any, counts: Any, lengths: Any) -> int:
+    at = 0
+    for k in rows:
+        lengths[k] = finish_list(tag, numbers, runs, k, items[at:], counts[at:])
+        at += lengths[k]
+    return at
 
 
 @dataclass(frozen=True)
 class Algebra:
-    """The compiled loops of one aggregate class."""
+    """The compiled loops of one aggregate."""
 
     accumulate: Callable[..., None]
     merge: Callable[..., None]
-    finish: Callable[..., None]
+    finish: Callable[..., Any]
 
 
 def specialised(loop: Any, owner: Any) -> Any:
@@ -113,13 +203,20 @@ def _in_process(loop: Any) -> Any:
     return njit(loop.py_func)
 
 
-@cache
-def algebra_of(owner: Any) -> Algebra:
-    """The compiled loops of an aggregate class.
+def tag_for(aggregate: Any, integral: bool) -> Any:
+    """The first argument of all loops: it tells numba the aggregate's class, and the loops its options.
 
-    >>> from windrow.aggregates import Sum
-    >>> algebra_of(Sum) is algebra_of(Sum)
-    True
+    >>> import windrow as wr
+    >>> tag_for(wr.quantile("temp", 0.99), integral=False).options
+    array([0.99])
     """
+    owner = type(aggregate)
     tag = tag_of(owner, builtin=owner.builtin)
-    return Algebra(*(partial(specialised(loop, owner), tag) for loop in (_accumulate, _merge, _finish)))
+    return tag._replace(options=np.asarray(aggregate.options(integral))) if owner.has_options else tag
+
+
+def algebra_for(aggregate: Any, integral: bool) -> Algebra:
+    """The compiled loops of an aggregate."""
+    owner, tag = type(aggregate), tag_for(aggregate, integral)
+    loops = (_accumulate, _merge, _finish if owner.gives == "number" else _finish_lists)
+    return Algebra(*(partial(specialised(loop, owner), tag) for loop in loops))

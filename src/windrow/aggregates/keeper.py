@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -9,7 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates.base import AggregateFunction
-from windrow.aggregates.compiled import algebra_of
+from windrow.aggregates.compiled import algebra_for
+from windrow.aggregates.runs import append, append_parts, no_runs
+from windrow.aggregates.states import States
 from windrow.errors import TypeMismatchError
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -23,15 +26,8 @@ class Values(NamedTuple):
     valid: npt.NDArray[np.bool_]
 
 
-class States(NamedTuple):
-    """An aggregate's states in many frames: how many values each has seen, and the numbers it consists of."""
-
-    seen: npt.NDArray[np.int64]
-    numbers: Array
-
-
 class Keeper:
-    """One aggregate bound to the type of its column.
+    """One aggregate bound to the types of its columns.
 
     >>> import numpy as np, pyarrow as pa, windrow as wr
     >>> keeper = Keeper(wr.sum("volume"), pa.int32())
@@ -42,51 +38,112 @@ class Keeper:
     [3, None]
     """
 
-    def __init__(self, aggregate: AggregateFunction, values: pa.DataType) -> None:
-        check_aggregated_type(aggregate, values)
+    def __init__(self, aggregate: AggregateFunction, *values: pa.DataType) -> None:
+        check_aggregated_type(aggregate, *values)
         self.aggregate = aggregate
-        self.integral = (
-            aggregate.keeps_integers and not pa.types.is_floating(values) and not pa.types.is_decimal(values)
+        self.integral = aggregate.keeps_integers and not any(
+            pa.types.is_floating(kind) or pa.types.is_decimal(kind) for kind in values
         )
         self.dtype = np.dtype(np.int64 if self.integral else np.float64)
-        self.result = aggregate.result_type(values)
+        self.result = aggregate.result_type(values[0])
         self._zero = np.array(aggregate.zero_state(self.integral), self.dtype)
-        owner: Any = type(aggregate)
-        self._algebra = algebra_of(owner)
+        self._algebra = algebra_for(aggregate, self.integral)
+
+    @classmethod
+    def of(cls, aggregate: AggregateFunction, types: Mapping[str, pa.DataType]) -> Keeper:
+        """The keeper of an aggregate over a table with columns of these types."""
+        return cls(aggregate, *([types[name] for name in aggregate.columns] or [pa.int64()]))
 
     def empty(self, n: int) -> States:
         """The states of `n` frames that have seen nothing."""
         numbers = np.empty((n, self._zero.size), self.dtype)
         numbers[:] = self._zero
-        return States(np.zeros(n, np.int64), numbers)
+        return States(np.zeros(n, np.int64), numbers, no_runs(n, self.dtype) if self._keeps_values else None)
 
-    def read(self, column: pa.Array | pa.ChunkedArray) -> Values:
-        """A column as numbers of the kind that this aggregate's state is kept in."""
-        return read_numbers(column, self.dtype)
+    def extended(self, states: States, n: int) -> States:
+        """States followed by empty ones, `n` in all; those that were given must not be used again."""
+        return states.joined(self.empty(n - len(states)))
+
+    @property
+    def _keeps_values(self) -> bool:
+        return self.aggregate.form == "values"
+
+    def read(self, *columns: pa.Array | pa.ChunkedArray) -> Values:
+        """A column, or several side by side, as numbers of the kind that this aggregate's state is kept in."""
+        read = [read_numbers(column, self.dtype) for column in columns]
+        return read[0] if len(read) == 1 else _side_by_side(read)
 
     def accumulate(self, states: States, slots: npt.NDArray[np.int64], values: Values) -> None:
         """Add each row's value, in row order, to the frames the row is in: `slots[i]`, where -1 is none."""
-        self._algebra.accumulate(states.seen, states.numbers, slots, values.numbers, values.valid)
+        if states.runs is not None:
+            states.runs = append(states.runs, states.seen, slots, values.numbers, values.valid)
+        else:
+            self._algebra.accumulate(states.seen, states.numbers, slots, values.numbers, values.valid)
 
     def merge(self, states: States, into: npt.NDArray[np.int64], parts: npt.NDArray[np.int64]) -> None:
         """Append the state of each of `parts`, in order, to the state `into[part]` of the frame it is a part of."""
-        self._algebra.merge(states.seen, states.numbers, into, parts)
+        if states.runs is not None:
+            states.runs = append_parts(states.runs, states.seen, into, parts)
+        else:
+            self._algebra.merge(states.seen, states.numbers, into, parts)
 
     def finish(self, states: States) -> pa.Array:
         """The results of all states."""
         if self.integral:
             self.aggregate.check(states.numbers)
-        floating = pa.types.is_floating(self.result)
         short = states.seen < self.aggregate.needs
-        out = np.zeros(states.seen.size, np.float64 if floating else np.int64)
-        if short.any():
-            enough = np.empty(np.count_nonzero(~short), out.dtype)
-            self._algebra.finish(states.numbers[~short], enough)
-            out[~short] = enough
+        enough = np.flatnonzero(~short)
+        mask = short if short.any() else None
+        if self.aggregate.gives == "number":
+            out = np.zeros(len(states), _dtype_of(self.result))
+            self._algebra.finish(states.numbers, states.runs, enough, out)
+            return as_type(pa.array(out, mask=mask), self.result)
+        return self._lists(states, enough, mask)
+
+    def _lists(self, states: States, rows: npt.NDArray[np.int64], mask: npt.NDArray[np.bool_] | None) -> pa.Array:
+        """The results of some states as lists, the others being null."""
+        counted = self.aggregate.gives == "counted list"
+        kind = self.result.value_type.field("value").type if counted else self.result.value_type
+        room = int(self.aggregate.longest_list(states.seen[rows]).sum())
+        items = np.empty(room, _dtype_of(kind))
+        counts = np.empty(room if counted else 0, np.int64)
+        lengths = np.zeros(len(states), np.int64)
+        used = self._algebra.finish(states.numbers, states.runs, rows, items, counts, lengths)
+        found = as_type(pa.array(items[:used]), kind)
+        if counted:
+            found = pa.StructArray.from_arrays([found, pa.array(counts[:used])], fields=list(self.result.value_type))
+        ends = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+        nulls = None if mask is None else pa.array(mask)
+        return pa.ListArray.from_arrays(ends, found, type=self.result, mask=nulls)
+
+
+def _side_by_side(columns: Sequence[Values]) -> Values:
+    """Several columns as one; a row with a null in any of them is null."""
+    valid = [column.valid for column in columns if column.valid.size]
+    both = np.logical_and.reduce(valid) if valid else ALL_VALID
+    return Values(np.column_stack([column.numbers for column in columns]), both)
+
+
+def read_values(keepers: Sequence[Keeper], names: Sequence[str | None], table: pa.Table) -> list[Values]:
+    """What each keeper reads of a table; `names` has their columns one after the other, None for one without any."""
+    left = iter(names)
+    read = []
+    for keeper in keepers:
+        chosen = [next(left) for _ in range(keeper.aggregate.reads)]
+        if chosen[0] is None:
+            read.append(Values(np.zeros(len(table), keeper.dtype), ALL_VALID))
         else:
-            self._algebra.finish(states.numbers, out)
-        numbers = pa.array(out, mask=short if short.any() else None)
-        return numbers.cast(self.result, safe=False) if floating else instants(numbers, self.result)
+            read.append(keeper.read(*(table.column(name) for name in chosen)))
+    return read
+
+
+def _dtype_of(kind: pa.DataType) -> np.dtype[Any]:
+    return np.dtype(np.float64 if pa.types.is_floating(kind) else np.int64)
+
+
+def as_type(numbers: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Numbers as the float, integer, date or timestamp type they stand for."""
+    return numbers.cast(kind, safe=False) if pa.types.is_floating(kind) else instants(numbers, kind)
 
 
 def instants(numbers: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -108,12 +165,12 @@ def is_instant(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date32(kind))
 
 
-def check_aggregated_type(aggregate: AggregateFunction, values: pa.DataType) -> None:
-    """Refuse a column whose type the aggregate has no meaning for."""
-    if not aggregate.columns or is_number(values) or (aggregate.accepts_instants and is_instant(values)):
-        return
+def check_aggregated_type(aggregate: AggregateFunction, *values: pa.DataType) -> None:
+    """Refuse columns whose types the aggregate has no meaning for."""
     wanted = "a number, a timestamp or a date" if aggregate.accepts_instants else "a number"
-    raise TypeMismatchError(f"{aggregate!r}: column {aggregate.column!r} is of type {values}; it must be {wanted}")
+    for name, kind in zip(aggregate.columns, values, strict=bool(aggregate.columns)):
+        if not is_number(kind) and not (aggregate.accepts_instants and is_instant(kind)):
+            raise TypeMismatchError(f"{aggregate!r}: column {name!r} is of type {kind}; it must be {wanted}")
 
 
 def read_numbers(column: pa.Array | pa.ChunkedArray, dtype: np.dtype[Any]) -> Values:

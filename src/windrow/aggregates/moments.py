@@ -1,4 +1,4 @@
-"""Sample variance and standard deviation, by Welford's recurrence and its pairwise merge."""
+"""Variance, standard deviation, skewness and kurtosis, by recurrences for one more value and for two sets of values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from windrow.aggregates.base import AggregateFunction
+from windrow.aggregates.base import THESIS, AggregateFunction
 
 State = tuple[float, float, float]
 
@@ -67,3 +67,84 @@ class Stddev(Variance):
     @staticmethod
     def finish(s: State) -> float:  # noqa: D102
         return math.sqrt(s[2] / (s[0] - 1.0)) if s[0] > 1.0 else 0.0
+
+
+Shape = tuple[float, float, float, float, float]
+
+
+@dataclass(frozen=True, repr=False)
+class _HigherMoment(AggregateFunction):
+    """What needs moments past the second. The state is the count, the mean, and sums of distances² to distances⁴."""
+
+    source: ClassVar[str] = THESIS
+
+    @staticmethod
+    def zero() -> Shape:
+        return (0.0, 0.0, 0.0, 0.0, 0.0)
+
+    @staticmethod
+    def add(s: Shape, x: float) -> Shape:
+        n = s[0] + 1.0
+        delta = x - s[1]
+        step = delta / n
+        term = delta * step * s[0]
+        return (
+            n,
+            s[1] + step,
+            s[2] + term,
+            s[3] + term * step * (n - 2.0) - 3.0 * step * s[2],
+            s[4] + term * step * step * (n * n - 3.0 * n + 3.0) + 6.0 * step * step * s[2] - 4.0 * step * s[3],
+        )
+
+    @staticmethod
+    def merge(a: Shape, b: Shape) -> Shape:
+        if a[0] == 0.0:
+            return b
+        if b[0] == 0.0:
+            return a
+        na, nb = a[0], b[0]
+        n = na + nb
+        delta = b[1] - a[1]
+        d = delta / n
+        second = a[2] + b[2] + delta * d * na * nb
+        third = a[3] + b[3] + d * d * delta * na * nb * (na - nb) + 3.0 * d * (na * b[2] - nb * a[2])
+        fourth = (
+            a[4]
+            + b[4]
+            + d * d * d * delta * na * nb * (na * na - na * nb + nb * nb)
+            + 6.0 * d * d * (na * na * b[2] + nb * nb * a[2])
+            + 4.0 * d * (na * b[3] - nb * a[3])
+        )
+        return (n, a[1] + d * nb, second, third, fourth)
+
+
+@dataclass(frozen=True, repr=False)
+class Skewness(_HigherMoment):
+    """The skewness: the third standardised moment, of the population as in Spark; NaN if all values are equal.
+
+    >>> import windrow as wr
+    >>> wr.skewness("speed").compute([0.0, 0.0, 3.0])
+    0.7071067811865476
+    """
+
+    builtin: ClassVar[bool] = True
+
+    @staticmethod
+    def finish(s: Shape) -> float:  # noqa: D102
+        return math.sqrt(s[0]) * s[3] / (s[2] * math.sqrt(s[2])) if s[2] > 0.0 else math.nan
+
+
+@dataclass(frozen=True, repr=False)
+class Kurtosis(_HigherMoment):
+    """The excess kurtosis: the fourth standardised moment minus 3, of the population; NaN if all values are equal.
+
+    >>> import windrow as wr
+    >>> wr.kurtosis("speed").compute([0.0, 0.0, 1.0, 1.0])
+    -2.0
+    """
+
+    builtin: ClassVar[bool] = True
+
+    @staticmethod
+    def finish(s: Shape) -> float:  # noqa: D102
+        return s[0] * s[4] / (s[2] * s[2]) - 3.0 if s[2] > 0.0 else math.nan

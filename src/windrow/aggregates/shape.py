@@ -12,7 +12,7 @@ from windrow.errors import SpecError
 TAKES = {"add": "the state and a value", "merge": "two states", "finish": "the state"}
 
 
-def check_shape(owner: Any) -> None:
+def check_shape(owner: Any, options: tuple[Any, ...] = ()) -> None:
     """Try an aggregate's functions on one value, in Python, and refuse those that do not fit together.
 
     A function that cannot stand the value that is tried is given the benefit of the doubt: what it does with others,
@@ -24,9 +24,9 @@ def check_shape(owner: Any) -> None:
         return
     _check_state(name, "zero()", start[0], None)
     width = len(start[0])
-    one = _call(name, "add", owner.add, (start[0], 1.0), width)
-    both = one and _call(name, "merge", owner.merge, (one[0], one[0]), width)
-    result = both and _call(name, "finish", owner.finish, both, None)
+    one = _call(name, "add", owner.add, (start[0], *[1.0] * owner.reads, *options), width)
+    both = one and _call(name, "merge", owner.merge, (one[0], one[0], *options), width)
+    result = both and _call(name, "finish", owner.finish, (*both, *options), None)
     if result and not isinstance(result[0], Real):
         raise SpecError(f"the aggregate {name}: finish(s) gives {result[0]!r}; it must give one number")
 

@@ -20,7 +20,7 @@ def tag_of(owner: type, *, builtin: bool) -> Any:
     if owner not in _TAG_OF:
         # numba tells named tuples apart by name, so two classes of one name, as in a notebook, must not share one.
         name = f"Tag{owner.__name__}" if builtin else f"Tag{owner.__name__}{len(_TAG_OF)}"
-        made = namedtuple(name, ["tag"], module=__name__)  # type: ignore[misc]
+        made = namedtuple(name, ["options"], module=__name__)  # type: ignore[misc]
         if builtin:
             globals()[name] = made
         _CLASS_OF[made] = owner

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 from numba import njit
 
 from windrow.aggregates import AggregateFunction
-from windrow.aggregates.compiled import add_value, finish_state, specialised
-from windrow.aggregates.keeper import Keeper, check_aggregated_type
-from windrow.aggregates.tags import tag_of
+from windrow.aggregates.compiled import add_value, finish_state, specialised, tag_for
+from windrow.aggregates.keeper import Keeper
 from windrow.errors import SpecError
 from windrow.frames.base import Automaton, Property, Scheme, check_limit
 from windrow.frames.clock import Clock
@@ -39,7 +39,8 @@ class Aggregate(Scheme):
     Parameters
     ----------
     aggregate
-        Any aggregate, a user's own included, such as `wr.sum("volume")`.
+        Any aggregate whose state is of fixed size and whose result is a number, a user's own included, such as
+        `wr.sum("volume")`.
     op
         `"<"` and `"<="`: frames are maximal, the tuple that would break the condition opens the next frame; a tuple
         that breaks it by itself is in no frame. `">"` and `">="`: frames are minimal, the tuple that makes the
@@ -66,6 +67,11 @@ class Aggregate(Scheme):
         super().__post_init__()
         if not isinstance(self.aggregate, AggregateFunction):
             raise SpecError(f"Aggregate wants an aggregate such as wr.sum('volume'), not {self.aggregate!r}")
+        if self.aggregate.form != "numbers" or self.aggregate.gives != "number":
+            raise SpecError(
+                f"Aggregate: {self.aggregate!r} cannot be compared with a limit tuple by tuple: its result must be one "
+                "number, and its state of fixed size, as those of wr.sum('volume') are"
+            )
         check_operator(self.op, "Aggregate")
         object.__setattr__(self, "limit", check_limit(self.limit, "Aggregate: the limit"))
 
@@ -91,24 +97,26 @@ class Aggregate(Scheme):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The column of the aggregate."""
+        """The columns of the aggregate."""
         return self.aggregate.columns
 
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
         """The kernel specialised for the aggregate; a record remembers its state."""
-        values = types[self.aggregate.column] if self.aggregate.columns else pa.int64()
-        check_aggregated_type(self.aggregate, values)
-        keeper = Keeper(self.aggregate, pa.float64() if self.aggregate.columns else values)
+        names = self.aggregate.columns
+        Keeper.of(self.aggregate, types)
+        # A scheme reads its attributes as floats.
+        keeper = Keeper.of(self.aggregate, dict.fromkeys(names, pa.float64()))
         zero = keeper.empty(1).numbers[0]
-        owner = type(self.aggregate)
-        step, tag = specialised(_aggregate, owner), tag_of(owner, builtin=owner.builtin)
+        step, tag = specialised(_aggregate, type(self.aggregate)), tag_for(self.aggregate, keeper.integral)
         max_gap = clock.at_most(self.max_gap, "max_gap")
         inclusive = self.op in ("<", ">=")
 
         def kernel(
             batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array
         ) -> int:
-            values = inputs[self.aggregate.column] if self.aggregate.columns else batch.group
+            values = batch.group
+            if names:
+                values = inputs[names[0]] if len(names) == 1 else np.column_stack([inputs[name] for name in names])
             return int(step(tag, batch, values, groups, records, used, slots, zero, self.aggregate.needs, self.limit,
                             self.is_maximal, inclusive, max_gap))  # fmt: skip
 

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.aggregates.keeper import ALL_VALID, Keeper, Values, read_numbers
+from windrow.aggregates.keeper import Keeper, Values, read_numbers, read_values
 from windrow.frames.clock import LARGEST, Clock
-from windrow.frames.filling import Pairs, Placed, chosen, pairs_of, taken
+from windrow.frames.filling import Pairs, Placed, pairs_of, taken
 from windrow.frames.groups import Directory
 from windrow.frames.ordering import sorted_as_spark
 from windrow.frames.packing import check_state, columns_of, fields_of, pack, unpack
@@ -42,7 +42,7 @@ class FillPlan:
     keepers: tuple[Keeper, ...]
     """What aggregates; without any, tuples are tagged."""
     values: tuple[str | None, ...]
-    """The column of each aggregate; None for a count of tuples."""
+    """The columns of the aggregates, one after the other; None for a count of tuples."""
     ties: tuple[str, ...]
     """The columns that order tuples with the same `on`."""
     tuple_columns: tuple[str, ...]
@@ -277,10 +277,8 @@ class Filler:
         if self.plan.frame_columns:
             self.rows = self._travelling(table.select(self.plan.frame_columns), runs, end.valid)
         for j, keeper in enumerate(self.plan.keepers):
-            states = keeper.empty(first.size)
-            for column, before in zip(states, self.states[j], strict=True):
-                column[is_known] = before[first[is_known]]
-            self.states[j] = states
+            states = keeper.extended(self.states[j].keep(first[is_known]), first.size)
+            self.states[j] = states.keep(np.argsort(np.argsort(~is_known, kind="stable")))
         begins = self.open.start.copy()
         begins[is_known] = clock.after(known.reach[first[is_known]])
         return begins
@@ -319,11 +317,11 @@ class Filler:
         if self.rows is not None:
             filled = self.rows.take(pa.array(gone))
             for j, keeper in enumerate(self.plan.keepers):
-                filled = filled.append_column(f"aggregate{j}", keeper.finish(chosen(self.states[j], gone)))
+                filled = filled.append_column(f"aggregate{j}", keeper.finish(self.states[j].take(gone)))
             found.append(filled)
             self.rows = self.rows.take(pa.array(left))
         self.open = self.open.take(left)
-        self.states = [chosen(kept, left) for kept in self.states]
+        self.states = [kept.keep(left) for kept in self.states]
         return found
 
     # Matching.
@@ -367,10 +365,7 @@ class Filler:
         return []
 
     def _add(self, table: pa.Table, pairs: Iterator[Pairs], slots: npt.NDArray[np.int64] | None) -> None:
-        values = [
-            Values(np.zeros(len(table), keeper.dtype), ALL_VALID) if at is None else keeper.read(table.column(at))
-            for at, keeper in zip(self.plan.values, self.plan.keepers, strict=True)
-        ]
+        values = read_values(self.plan.keepers, self.plan.values, table)
         for some in pairs:
             slot = some.slot if slots is None else slots[some.slot]
             for keeper, kept, column in zip(self.plan.keepers, self.states, values, strict=True):
@@ -441,7 +436,7 @@ class Filler:
         groups = pa.table({"group": np.arange(len(self.directory)), **keys})
         open_frames = columns_of("", self.open)
         for j, kept in enumerate(self.states):
-            open_frames |= columns_of(f"aggregate{j}.", kept)
+            open_frames |= kept.columns(f"aggregate{j}.")
         tables = [
             groups.replace_schema_metadata({"windrow": json.dumps(about)}),
             self.coming.index(),
@@ -465,7 +460,7 @@ class Filler:
         filler.kept.restore(kept, about["next"][1])
         filler.under_way = fields_of("", filler.under_way, under_way)
         filler.open = fields_of("", filler.open, open_frames)
-        filler.states = [fields_of(f"aggregate{j}.", k.empty(0), open_frames) for j, k in enumerate(plan.keepers)]
+        filler.states = [k.empty(0).read(f"aggregate{j}.", open_frames) for j, k in enumerate(plan.keepers)]
         filler.rows = rows[0] if rows else None
         filler.watermark, filler._looked_through = about["watermark"], about["looked_through"]
         filler.held = Held(**about["held"])

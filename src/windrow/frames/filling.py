@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from numba import njit
 
-from windrow.aggregates.keeper import Keeper, States, Values
+from windrow.aggregates.keeper import Keeper, Values
+from windrow.aggregates.states import States
 from windrow.frames.records import Array
 
 PAIRS_AT_ONCE = 1 << 17
@@ -170,17 +171,16 @@ class Summary:
         """
         if self._frames is not None:
             frames = pa.concat_tables([self._frames, frames])
-        states = [
-            _extended(kept, keeper, len(frames)) for kept, keeper in zip(self._states, self._keepers, strict=True)
-        ]
+        states = [keeper.extended(kept, len(frames)) for kept, keeper in zip(self._states, self._keepers, strict=True)]
         for pairs in self._sweep.pairs(rows):
             for keeper, kept, column in zip(self._keepers, states, values, strict=True):
                 keeper.accumulate(kept, pairs.slot.reshape(-1, 1), taken(column, pairs.row))
         left = self._sweep.left
         done = np.delete(np.arange(len(frames)), left)
         self._frames = frames.take(left)
-        self._states = [chosen(kept, left) for kept in states]
-        return self._finished(frames.take(done), [chosen(kept, done) for kept in states])
+        ended = self._finished(frames.take(done), [kept.take(done) for kept in states])
+        self._states = [kept.keep(left) for kept in states]
+        return ended
 
     def finish(self) -> pa.Table | None:
         """The frames that were open at the end; None if there never was a row."""
@@ -190,18 +190,6 @@ class Summary:
         for j, (keeper, kept) in enumerate(zip(self._keepers, states, strict=True)):
             frames = frames.append_column(f"aggregate{j}", keeper.finish(kept))
         return frames
-
-
-def _extended(carried: States, keeper: Keeper, n: int) -> States:
-    states = keeper.empty(n)
-    for column, known in zip(states, carried, strict=True):
-        column[: len(known)] = known
-    return states
-
-
-def chosen(states: States, slots: Indices) -> States:
-    """Some of the states."""
-    return States(states.seen[slots], states.numbers[slots])
 
 
 def taken(values: Values, rows: Indices) -> Values:

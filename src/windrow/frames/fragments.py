@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.counting import Count
 from windrow.aggregates.ends import First
-from windrow.aggregates.keeper import ALL_VALID, Keeper, States, Values
+from windrow.aggregates.keeper import ALL_VALID, Keeper, Values
+from windrow.aggregates.states import States
 from windrow.frames.base import Scheme
 from windrow.frames.clock import Clock
 from windrow.frames.framer import Framer, Frames, Tuples
@@ -93,20 +94,16 @@ class FragmentFramer(Framer):
         self.groups.next[groups] += 1
         records = self.records.take(found)
         records.complete[:] = False
-        results = tuple(
-            keeper.finish(States(kept.seen[found], kept.numbers[found]))
-            for keeper, kept in zip(self.keepers, self.states, strict=True)
-        )
+        results = tuple(keeper.finish(kept.take(found)) for keeper, kept in zip(self.keepers, self.states, strict=True))
         pieces = replace(self.ended(Frames(records, results, closed=False)), final=False)
         self._begin_anew(found, pieces.fragment.to_numpy(zero_copy_only=False) + 1)
         return pieces
 
     def _begin_anew(self, records: npt.NDArray[np.int64], fragments: npt.NDArray[np.int64]) -> None:
         for place in (START, COUNT, FRAGMENT):
-            empty = self.keepers[place].empty(records.size)
-            self.states[place].seen[records], self.states[place].numbers[records] = empty
-        self.states[FRAGMENT].seen[records] = 1
-        self.states[FRAGMENT].numbers[records] = np.column_stack([np.ones_like(fragments), fragments])
+            self.states[place].put(records, self.keepers[place].empty(records.size))
+        numbers = np.column_stack([np.ones_like(fragments), fragments])
+        self.states[FRAGMENT].put(records, States(np.ones_like(fragments), numbers))
 
 
 def _nothing(n: int) -> Values:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction
-from windrow.aggregates.keeper import Keeper, States, Values
+from windrow.aggregates.keeper import Keeper, Values
+from windrow.aggregates.states import States
 from windrow.errors import DataError
 from windrow.frames.base import Scheme, is_missing
 from windrow.frames.clock import Clock
@@ -85,7 +86,7 @@ class Framer:
         self.scheme = scheme
         self.clock = clock
         self.automaton = scheme.bind(clock, types)
-        self.keepers = [Keeper(a, types[a.column] if a.columns else pa.int64()) for a in aggregates]
+        self.keepers = [Keeper.of(aggregate, types) for aggregate in aggregates]
         self.clear()
 
     def clear(self) -> None:
@@ -150,10 +151,7 @@ class Framer:
         records = Records(*(column[:used] for column in records))
         states = self._aggregate(records, slots, values)
         done, left = np.flatnonzero(records.status == FINAL), np.flatnonzero(records.status == OPEN)
-        aggregates = tuple(
-            keeper.finish(States(kept.seen[done], kept.numbers[done]))
-            for keeper, kept in zip(self.keepers, states, strict=True)
-        )
+        aggregates = tuple(keeper.finish(kept.take(done)) for keeper, kept in zip(self.keepers, states, strict=True))
         self.observe(batch, inputs, records, states, slots)
         self._carry(records, states, left)
         return records.take(done), aggregates
@@ -168,13 +166,10 @@ class Framer:
         """Called after each batch, while all its records are there; for those who want to know more than frames."""
 
     def _aggregate(self, records: Records, slots: Array, values: Sequence[Values] | None) -> tuple[States, ...]:
-        held = self.records.group.size
         parts = np.flatnonzero(records.status == PART)
         out = []
         for j, keeper in enumerate(self.keepers):
-            states = keeper.empty(records.group.size)
-            for column, carried in zip(states, self.states[j], strict=True):
-                column[:held] = carried
+            states = keeper.extended(self.states[j], records.group.size)
             if values is not None:
                 keeper.accumulate(states, slots, values[j])
             if parts.size:
@@ -188,7 +183,7 @@ class Framer:
         self.groups.open[:] = place[self.groups.open]
         self.records = records.take(left)
         self.records.into[:] = np.arange(left.size)
-        self.states = tuple(States(kept.seen[left], kept.numbers[left]) for kept in states)
+        self.states = tuple(kept.keep(left) for kept in states)
 
     def _settle_nulls(self, tuples: Tuples) -> tuple[Tuples, npt.NDArray[np.bool_]]:
         """Apply the scheme's policy to tuples with a null or NaN attribute, or a null predicate."""
@@ -223,7 +218,7 @@ class Framer:
         records.group[:] = code[records.group]
         records.into[:] = np.arange(mine.size)
         kept = Groups(self.groups.next[groups], place[self.groups.open[groups]], self.groups.memo[groups])
-        return State(kept, records, tuple(States(s.seen[mine], s.numbers[mine]) for s in self.states))
+        return State(kept, records, tuple(kept.take(mine) for kept in self.states))
 
     def adopt(self, groups: npt.NDArray[np.int64], state: State) -> None:
         """Take over the state of some groups, which may have none of their own open."""
@@ -237,10 +232,7 @@ class Framer:
         self.groups.memo[groups] = state.groups.memo
         self.groups.open[groups] = np.where(state.groups.open >= 0, state.groups.open + held, -1)
         self.records = Records(*(np.concatenate(pair) for pair in zip(self.records, records, strict=True)))
-        self.states = tuple(
-            States(*(np.concatenate(pair) for pair in zip(mine, theirs, strict=True)))
-            for mine, theirs in zip(self.states, state.aggregates, strict=True)
-        )
+        self.states = tuple(mine.joined(theirs) for mine, theirs in zip(self.states, state.aggregates, strict=True))
 
     def forget(self, groups: npt.NDArray[np.int64]) -> None:
         """Drop the state of some groups: they are as if never seen."""

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.aggregates.keeper import States
+from windrow.aggregates.states import States
 from windrow.frames.framer import Framer
 from windrow.frames.packing import columns_of, fields_of
 from windrow.frames.records import OPEN, Array, Batch, Records
@@ -68,7 +68,7 @@ class HeadFramer(Framer):
             self._runs = Runs(*map(np.append, self._runs, _no_runs(self, more)))
             fresh = _no_inputs(self, more)
             self._inputs = {name: np.append(known, fresh[name]) for name, known in self._inputs.items()}
-            self._kept = tuple(_joined(kept, k.empty(more)) for kept, k in zip(self._kept, self.keepers, strict=True))
+            self._kept = tuple(k.extended(kept, n) for kept, k in zip(self._kept, self.keepers, strict=True))
 
     def wants_slots(self, batch: Batch) -> bool:
         """Also where a group is met for the first time."""
@@ -107,7 +107,7 @@ class HeadFramer(Framer):
         for name in ("status", "end", "count", "closed"):
             getattr(self._runs, name)[groups] = getattr(records, name)[at]
         for kept, found in zip(self._kept, states, strict=True):
-            kept.seen[groups], kept.numbers[groups] = found.seen[at], found.numbers[at]
+            kept.put(groups, found.take(at))
 
     def heads(self, groups: npt.NDArray[np.int64]) -> pa.Table:
         """The heads of some groups, as a table."""
@@ -115,7 +115,7 @@ class HeadFramer(Framer):
         columns = columns_of("", Runs(*(array[groups] for array in self._runs)))
         columns |= {f"input.{name}": pa.array(known[groups]) for name, known in self._inputs.items()}
         for j, kept in enumerate(self._kept):
-            columns |= columns_of(f"aggregate{j}.", States(kept.seen[groups], kept.numbers[groups]))
+            columns |= kept.take(groups).columns(f"aggregate{j}.")
         return pa.table(columns)
 
 
@@ -125,7 +125,7 @@ def read_heads(table: pa.Table, framer: Framer) -> Heads:
         name: np.array(table.column(f"input.{name}").to_numpy(), like.dtype)
         for name, like in _no_inputs(framer, 0).items()
     }
-    states = tuple(fields_of(f"aggregate{j}.", keeper.empty(0), table) for j, keeper in enumerate(framer.keepers))
+    states = tuple(keeper.empty(0).read(f"aggregate{j}.", table) for j, keeper in enumerate(framer.keepers))
     runs: Runs = fields_of("", _no_runs(framer, 0), table)
     return Heads(runs.on, runs.breaks, runs.status, runs.end, runs.count, runs.closed, inputs, states)
 
@@ -139,14 +139,10 @@ def extend_by_heads(framer: Framer, groups: npt.NDArray[np.int64], heads: Heads,
     into = np.concatenate([np.arange(size), at])
     extended = []
     for keeper, mine, theirs in zip(framer.keepers, framer.states, heads.aggregates, strict=True):
-        both = _joined(mine, States(theirs.seen[rows], theirs.numbers[rows]))
+        both = mine.joined(theirs.take(rows))
         keeper.merge(both, into, size + np.arange(rows.size))
-        extended.append(States(both.seen[:size], both.numbers[:size]))
+        extended.append(both.keep(np.arange(size)))
     framer.states = tuple(extended)
-
-
-def _joined(a: States, b: States) -> States:
-    return States(np.concatenate([a.seen, b.seen]), np.concatenate([a.numbers, b.numbers]))
 
 
 def _no_runs(framer: Framer, n: int) -> Runs:

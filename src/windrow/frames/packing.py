@@ -81,14 +81,14 @@ def pack_state(state: State) -> list[pa.Table]:
     """A state as two tables: its groups, and its open frames with their aggregates."""
     open_frames = columns_of("", state.records)
     for j, kept in enumerate(state.aggregates):
-        open_frames |= columns_of(f"aggregate{j}.", kept)
+        open_frames |= kept.columns(f"aggregate{j}.")
     return [pa.table(columns_of("", state.groups)), pa.table(open_frames)]
 
 
 def unpack_state(tables: Sequence[pa.Table], framer: Framer) -> State:
     """The state of `pack_state`, for a framer of the same request."""
     groups, open_frames = tables
-    states = tuple(fields_of(f"aggregate{j}.", keeper.empty(0), open_frames) for j, keeper in enumerate(framer.keepers))
+    states = tuple(keeper.empty(0).read(f"aggregate{j}.", open_frames) for j, keeper in enumerate(framer.keepers))
     like = Groups(np.empty(0, np.int64), np.empty((0, framer.automaton.width), np.int64), framer.groups.memo[:0])
     return State(fields_of("", like, groups), fields_of("", framer.room(0), open_frames), states)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction
-from windrow.aggregates.keeper import Values, read_numbers
+from windrow.aggregates.keeper import Values, read_numbers, read_values
 from windrow.frames.base import Scheme
 from windrow.frames.clock import Clock
 from windrow.frames.framer import Framer, Frames, Tuples
@@ -48,8 +48,8 @@ class Request:
 
     @property
     def values(self) -> list[str | None]:
-        """The column of each aggregate; none for a count of tuples."""
-        return [aggregate.column if aggregate.columns else None for aggregate in self.agg.values()]
+        """The columns of the aggregates, one after the other; none for a count of tuples."""
+        return [name for aggregate in self.agg.values() for name in aggregate.columns or (None,)]
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -95,11 +95,7 @@ class Reader:
         inputs |= {name: read_numbers(table.column(at), FLOAT) for name, at in layout.attributes.items()}
         group = self.directory.encode([table.column(name) for name in layout.by], table.num_rows)
         on = self.request.clock.read(table.column(layout.on)).numbers
-        values = [
-            Values(group, np.empty(0, np.bool_)) if at is None else keeper.read(table.column(at))
-            for at, keeper in zip(layout.values, self._framer.keepers, strict=True)
-        ]
-        return Tuples(group, on, inputs, values)
+        return Tuples(group, on, inputs, read_values(self._framer.keepers, layout.values, table))
 
 
 def _truth(column: pa.BooleanArray) -> Values:

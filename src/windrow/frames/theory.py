@@ -205,22 +205,23 @@ def _has_moved(scheme: Delta, extent: Stream) -> bool:
 def _has_reached(scheme: Aggregate, extent: Stream) -> bool:
     """The aggregate of the extent is past the limit; for maximal frames, the running aggregate never is."""
     compares = COMPARISONS[scheme.op]
-    values = [t.values[scheme.aggregate.column] if scheme.aggregate.columns else 0.0 for t in extent]
+    values = [tuple(t.values[name] for name in scheme.aggregate.columns) or (0.0,) for t in extent]
     running = [aggregated(scheme.aggregate, values[: n + 1]) for n in range(len(values))]
     if scheme.is_maximal:
         return all(result is None or compares(result, scheme.limit) for result in running)
     return running[-1] is not None and compares(running[-1], scheme.limit)
 
 
-def aggregated(aggregate: AggregateFunction, values: Sequence[float]) -> float | None:
-    """An aggregate of some values by its own four functions, uncompiled; None where it is not defined."""
+def aggregated(aggregate: AggregateFunction, values: Sequence[tuple[float, ...]]) -> float | None:
+    """An aggregate of some rows by its own four functions, uncompiled; None where it is not defined."""
     if len(values) < aggregate.needs:
         return None
-    kind = type(aggregate)
+    kind, options = type(aggregate), aggregate.last_arguments(integral=False)
     state = aggregate.zero_state(False)
     for value in values:
-        state = kind.add(state, value)
-    return kind.finish(state)
+        state = kind.add(state, *value, *options)
+    result: float = kind.finish(state, *options)
+    return result
 
 
 # Global conditions of lemma 2.

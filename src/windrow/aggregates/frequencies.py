@@ -1,0 +1,172 @@
+"""Aggregates by how often a value comes: the most frequent ones, and how many different ones there are.
+
+Those that give several values give a list of structs with the fields `value` and `count`, the most frequent first, and
+of equally frequent ones the smallest. All NaN are one value, and so are both zeros, as in Spark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from numba import njit
+
+from windrow.aggregates.base import THESIS, AggregateFunction, Counted, Form, Gives, Kind, Options
+from windrow.aggregates.order import check_share, check_size, chosen_type
+
+Row = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, repr=False)
+class _Frequency(AggregateFunction):
+    kind: ClassVar[Kind] = "holistic"
+    form: ClassVar[Form] = "values"
+    keeps_integers: ClassVar[bool] = True
+    accepts_instants: ClassVar[bool] = True
+    source: ClassVar[str] = THESIS
+
+
+@dataclass(frozen=True, repr=False)
+class CountDistinct(_Frequency):
+    """The number of different values.
+
+    >>> import windrow as wr
+    >>> wr.count_distinct("lane").compute([1, 2, 1, None])
+    2
+    """
+
+    needs: ClassVar[int] = 0
+    monotonic = "always"
+    duplicate_sensitive: ClassVar[bool] = False
+    builtin: ClassVar[bool] = True
+
+    def result_type(self, values: pa.DataType) -> pa.DataType:
+        """A 64-bit integer."""
+        return pa.int64()
+
+    @staticmethod
+    def finish(s: Counted) -> int:  # noqa: D102
+        return s[0].size
+
+
+@dataclass(frozen=True, repr=False)
+class Mode(_Frequency):
+    """The most frequent value; of equally frequent ones the smallest.
+
+    >>> import windrow as wr
+    >>> wr.mode("lane").compute([3, 2, 3, 2, 1])
+    2
+    """
+
+    robust: ClassVar[bool] = False
+    builtin: ClassVar[bool] = True
+
+    def result_type(self, values: pa.DataType) -> pa.DataType:
+        """The type of the column; a decimal becomes a float."""
+        return chosen_type(values)
+
+    @staticmethod
+    def finish(s: Counted) -> Any:  # noqa: D102
+        return s[0][np.argmax(s[1])]
+
+
+@njit(cache=True)
+def _most_frequent(values: Row, counts: Row, at_most: int, least: float, items: Row, often: Row) -> int:
+    """Write at most so many of the values that came at least so often, the most frequent first."""
+    found = 0
+    # A stable sort leaves the smaller of two equally frequent values in front.
+    for i in np.argsort(-counts, kind="mergesort"):
+        if found == at_most or counts[i] < least:
+            break
+        items[found], often[found] = values[i], counts[i]
+        found += 1
+    return found
+
+
+@dataclass(frozen=True, repr=False)
+class _Frequent(_Frequency):
+    gives: ClassVar[Gives] = "counted list"
+    has_options: ClassVar[bool] = True
+
+    def result_type(self, values: pa.DataType) -> pa.DataType:
+        """A list of structs of a value and its count."""
+        return pa.list_(pa.struct([("value", chosen_type(values)), ("count", pa.int64())]))
+
+
+@dataclass(frozen=True, repr=False)
+class TopK(_Frequent):
+    """The `k` most frequent values, each with its count.
+
+    >>> import windrow as wr
+    >>> wr.top_k("lane", 2).compute([3, 2, 3, 1, 2, 3])
+    [{'value': 3, 'count': 3}, {'value': 2, 'count': 2}]
+    """
+
+    k: int
+
+    robust: ClassVar[bool] = False
+    source: ClassVar[str] = "On a design space for sliding windows (2011), 3.5"
+    builtin: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_size(self, "k", self.k)
+        super().__post_init__()
+
+    def options(self, integral: bool) -> Options:
+        """How many."""
+        return np.array([self.k], np.int64)
+
+    def longest_list(self, seen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """As many as there were, up to `k`."""
+        return np.minimum(seen, self.k)
+
+    @staticmethod
+    def finish(s: Counted, options: Options, items: Row, counts: Row) -> int:  # noqa: D102
+        return int(_most_frequent(s[0], s[1], options[0], 0.0, items, counts))
+
+
+@dataclass(frozen=True, repr=False)
+class HeavyHitters(_Frequent):
+    """The values that make up at least the share `phi` of all, each with its count.
+
+    Parameters
+    ----------
+    column
+        The column that is aggregated.
+    phi
+        Above 0 and up to 1: a value is there if it came at least `phi * N` times.
+    eps
+        By how much of all values a count may be off where a synopsis may choose to be less exact; frames are exact.
+
+    Examples
+    --------
+    >>> import windrow as wr
+    >>> wr.heavy_hitters("lane", 0.5).compute([3, 2, 3, 1, 2, 3])
+    [{'value': 3, 'count': 3}]
+    """
+
+    phi: float
+    eps: float = 0.0
+
+    builtin: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "phi", check_share(self, "phi", self.phi, least="above 0 and up to 1"))
+        object.__setattr__(self, "eps", check_share(self, "eps", self.eps, least="of at least 0 and below 1"))
+        super().__post_init__()
+
+    def options(self, integral: bool) -> Options:
+        """The share."""
+        return np.array([self.phi])
+
+    def longest_list(self, seen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """No more values than shares fit into 1, but for what rounding may add."""
+        return np.minimum(seen, np.int64(min(1 / self.phi, 2.0**62)) + 1)
+
+    @staticmethod
+    def finish(s: Counted, options: Options, items: Row, counts: Row) -> int:  # noqa: D102
+        values, often = s
+        return int(_most_frequent(values, often, values.size, options[0] * often.sum(), items, counts))

@@ -1,0 +1,302 @@
+"""Aggregates by the order of values: the largest and smallest few, quantiles, the median, and ranks.
+
+NaN is greater than any other value, as in Spark.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from numba import njit
+
+from windrow.aggregates.base import THESIS, AggregateFunction, Counted, Form, Gives, Kind, Options
+from windrow.aggregates.runs import precedes
+from windrow.errors import SpecError
+
+Row = npt.NDArray[Any]
+
+
+def chosen_type(values: pa.DataType) -> pa.DataType:
+    """The type of values that are chosen from a column: the column's; a decimal becomes a float."""
+    return pa.float64() if pa.types.is_decimal(values) else values
+
+
+def check_size(aggregate: AggregateFunction, option: str, size: Any) -> None:
+    """Refuse what is no number of values."""
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise SpecError(f"{type(aggregate).__name__}: {option}={size!r} must be a whole number of at least 1")
+
+
+def check_share(aggregate: AggregateFunction, option: str, share: Any, *, least: str) -> float:
+    """A number up to 1, as a float, or a refusal; `least` says whether 0 is one, or what is below 1."""
+    fine = not isinstance(share, bool) and isinstance(share, int | float | np.integer | np.floating)
+    limits = {"from 0 to 1": (0, 1), "above 0 and up to 1": (math.ulp(0.0), 1), "of at least 0 and below 1": (0, 1)}
+    low, high = limits[least]
+    if not fine or not low <= share <= high or ("below 1" in least and share == 1):
+        raise SpecError(f"{type(aggregate).__name__}: {option}={share!r} must be a number {least}")
+    return float(share)
+
+
+# The largest and the smallest few.
+
+
+@njit(cache=True)
+def _insert(row: Row, x: Any, ascending: bool) -> None:
+    """Put a value in its place among the best so far, of which `row[0]` is the number."""
+    held = int(row[0])
+    if held == row.size - 1:
+        worst = row[held]
+        if not (precedes(x, worst) if ascending else precedes(worst, x)):
+            return
+        held -= 1
+    place = held + 1
+    while place > 1 and (precedes(x, row[place - 1]) if ascending else precedes(row[place - 1], x)):
+        row[place] = row[place - 1]
+        place -= 1
+    row[place] = x
+    row[0] = held + 1
+
+
+@dataclass(frozen=True, repr=False)
+class _Few(AggregateFunction):
+    """The state is a row of how many values there are, and these in order."""
+
+    n: int
+
+    kind: ClassVar[Kind] = "algebraic"
+    form: ClassVar[Form] = "row"
+    gives: ClassVar[Gives] = "list"
+    keeps_integers: ClassVar[bool] = True
+    accepts_instants: ClassVar[bool] = True
+    robust: ClassVar[bool] = False
+    source: ClassVar[str] = THESIS
+
+    def __post_init__(self) -> None:
+        check_size(self, "n", self.n)
+        super().__post_init__()
+
+    def result_type(self, values: pa.DataType) -> pa.DataType:
+        """A list of values of the column's type."""
+        return pa.list_(chosen_type(values))
+
+    def zero_state(self, integral: bool) -> tuple[float, ...]:
+        """No values, and room for `n`."""
+        return (0,) * (self.n + 1)
+
+    def longest_list(self, seen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """As many as there were, up to `n`."""
+        return np.minimum(seen, self.n)
+
+    @staticmethod
+    def finish(row: Row, items: Row) -> int:
+        n = int(row[0])
+        items[:n] = row[1 : n + 1]
+        return n
+
+
+@dataclass(frozen=True, repr=False)
+class MaxN(_Few):
+    """The `n` largest values, the largest first, as a list; one that came twice is there twice.
+
+    >>> import windrow as wr
+    >>> wr.max_n("speed", 3).compute([40, 38, 55, 40, 12])
+    [55, 40, 40]
+    """
+
+    builtin: ClassVar[bool] = True
+
+    @staticmethod
+    def add(row: Row, x: float) -> None:  # noqa: D102
+        _insert(row, x, False)
+
+    @staticmethod
+    def merge(row: Row, other: Row) -> None:  # noqa: D102
+        for i in range(1, int(other[0]) + 1):
+            _insert(row, other[i], False)
+
+
+@dataclass(frozen=True, repr=False)
+class MinN(_Few):
+    """The `n` smallest values, the smallest first, as a list; one that came twice is there twice.
+
+    >>> import windrow as wr
+    >>> wr.min_n("speed", 3).compute([40, 38, 55])
+    [38, 40, 55]
+    """
+
+    builtin: ClassVar[bool] = True
+
+    @staticmethod
+    def add(row: Row, x: float) -> None:  # noqa: D102
+        _insert(row, x, True)
+
+    @staticmethod
+    def merge(row: Row, other: Row) -> None:  # noqa: D102
+        for i in range(1, int(other[0]) + 1):
+            _insert(row, other[i], True)
+
+
+# Quantiles.
+
+
+@njit(cache=True)
+def rank_of(q: float, n: int) -> int:
+    """The rank of quantile `q` among `n` values: `q * n` rounded up, but at least 1."""
+    return max(1, min(n, math.ceil(q * n)))
+
+
+@dataclass(frozen=True, repr=False)
+class _Quantile(AggregateFunction):
+    kind: ClassVar[Kind] = "holistic"
+    form: ClassVar[Form] = "values"
+    has_options: ClassVar[bool] = True
+    keeps_integers: ClassVar[bool] = True
+    accepts_instants: ClassVar[bool] = True
+    robust: ClassVar[bool] = False
+    source: ClassVar[str] = THESIS
+
+    def result_type(self, values: pa.DataType) -> pa.DataType:
+        """The type of the column; a decimal becomes a float."""
+        return chosen_type(values)
+
+    @staticmethod
+    def finish(s: Counted, options: Options) -> Any:
+        values, counts = s
+        left = rank_of(options[0], counts.sum())
+        for i in range(values.size):
+            left -= counts[i]
+            if left <= 0:
+                return values[i]
+        return values[-1]
+
+
+@dataclass(frozen=True, repr=False)
+class Quantile(_Quantile):
+    """The value below or at which lies the share `q` of all values: the one of rank `q * N`, rounded up.
+
+    Parameters
+    ----------
+    column
+        The column that is aggregated.
+    q
+        From 0 (the smallest value) to 1 (the largest).
+    eps
+        By how much of all values the rank may be off where a synopsis may choose to be less exact; frames are exact.
+
+    Examples
+    --------
+    >>> import windrow as wr
+    >>> wr.quantile("temp", 0.99, eps=0.01)
+    quantile('temp', 0.99, eps=0.01)
+    >>> wr.quantile("temp", 0.25).compute([7, 1, 5, 3])
+    1
+    """
+
+    q: float
+    eps: float = 0.0
+
+    builtin: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q", check_share(self, "q", self.q, least="from 0 to 1"))
+        object.__setattr__(self, "eps", check_share(self, "eps", self.eps, least="of at least 0 and below 1"))
+        super().__post_init__()
+
+    def options(self, integral: bool) -> Options:
+        """The share."""
+        return np.array([self.q])
+
+
+@dataclass(frozen=True, repr=False)
+class Median(_Quantile):
+    """The quantile of 0.5, always one of the values: of an even number of them the lower of those in the middle.
+
+    >>> import windrow as wr
+    >>> wr.median("temp").compute([7, 1, 5, 3])
+    3
+    """
+
+    eps: float = 0.0
+
+    builtin: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps", check_share(self, "eps", self.eps, least="of at least 0 and below 1"))
+        super().__post_init__()
+
+    @property
+    def q(self) -> float:
+        """The share of values up to the median."""
+        return 0.5
+
+    def options(self, integral: bool) -> Options:
+        """The share."""
+        return np.array([0.5])
+
+
+# Rank.
+
+
+@dataclass(frozen=True, repr=False)
+class Rank(AggregateFunction):
+    """The rank that a given value has or would have: how many values are at most as large.
+
+    >>> import windrow as wr
+    >>> wr.rank("speed", 40).compute([38, 40, 55, 40])
+    3
+    """
+
+    value: float
+
+    kind: ClassVar[Kind] = "distributive"
+    has_options: ClassVar[bool] = True
+    needs: ClassVar[int] = 0
+    keeps_integers: ClassVar[bool] = True
+    monotonic = "always"
+    source: ClassVar[str] = THESIS
+    builtin: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        value = self.value
+        is_number = not isinstance(value, bool) and isinstance(value, int | float | np.integer | np.floating)
+        if not is_number or value != value:
+            raise SpecError(f"Rank: value={value!r} must be the number whose rank is asked for")
+        super().__post_init__()
+
+    def result_type(self, values: pa.DataType) -> pa.DataType:
+        """A 64-bit integer."""
+        return pa.int64()
+
+    def options(self, integral: bool) -> Options:
+        """The value; among integers it has the rank of the integer below it."""
+        if not integral:
+            return np.array([self.value], np.float64)
+        limits = np.iinfo(np.int64)
+        if not limits.min <= self.value <= limits.max:
+            return np.array([limits.min if self.value < 0 else limits.max])
+        return np.array([math.floor(self.value)], np.int64)
+
+    @staticmethod
+    def zero(integral: bool) -> tuple[float, ...]:  # noqa: D102
+        return (0,)
+
+    @staticmethod
+    def add(s: tuple[int], x: float, options: Options) -> tuple[int]:  # noqa: D102
+        return (s[0] + 1,) if x <= options[0] else (s[0] + 0,)
+
+    @staticmethod
+    def merge(a: tuple[int], b: tuple[int], options: Options) -> tuple[int]:  # noqa: D102
+        return (a[0] + b[0],)
+
+    @staticmethod
+    def finish(s: tuple[int], options: Options) -> int:  # noqa: D102
+        return s[0]
+
+    @staticmethod
+    def remove(s: tuple[int], x: float, options: Options) -> tuple[int]:  # noqa: D102
+        return (s[0] - 1,) if x <= options[0] else (s[0] - 0,)

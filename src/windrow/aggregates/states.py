@@ -1,0 +1,78 @@
+"""The states of one aggregate in many frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.aggregates import runs as growing
+from windrow.aggregates.runs import Runs
+
+Array = npt.NDArray[Any]
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass
+class States:
+    """How many values each frame has seen, the numbers its state consists of, and the values themselves if kept."""
+
+    seen: Indices
+    numbers: Array
+    runs: Runs | None = None
+
+    def __len__(self) -> int:
+        return self.seen.size
+
+    def take(self, rows: Indices) -> States:
+        """A copy of some of the states."""
+        runs = None if self.runs is None else growing.copied(self.runs, rows)
+        return States(self.seen[rows], self.numbers[rows], runs)
+
+    def keep(self, rows: Indices) -> States:
+        """Some of the states, none twice, without copying what has grown large; these ones must not be used again."""
+        runs = None if self.runs is None else growing.kept(self.runs, rows)
+        return States(self.seen[rows], self.numbers[rows], runs)
+
+    def joined(self, others: States) -> States:
+        """These states followed by others; these ones must not be used again."""
+        runs = None
+        if self.runs is not None and others.runs is not None:
+            runs = growing.joined(self.runs, others.runs)
+        seen, numbers = (
+            np.concatenate([self.seen, others.seen]),
+            np.concatenate([self.numbers, others.numbers]),
+        )
+        return States(seen, numbers, runs)
+
+    def put(self, rows: Indices, others: States) -> None:
+        """Let others take the place of some of the states."""
+        self.seen[rows], self.numbers[rows] = others.seen, others.numbers
+        if self.runs is not None and others.runs is not None:
+            place = np.arange(len(self))
+            place[rows] = len(self) + np.arange(len(others))
+            self.runs = growing.kept(growing.joined(self.runs, others.runs), place)
+
+    def columns(self, prefix: str) -> dict[str, pa.Array]:
+        """The states as Arrow columns, one row a frame."""
+        columns = {f"{prefix}seen": pa.array(self.seen)}
+        for i in range(self.numbers.shape[1]):
+            columns[f"{prefix}numbers.{i}"] = pa.array(np.ascontiguousarray(self.numbers[:, i]))
+        if self.runs is not None:
+            columns |= {f"{prefix}{name}": lists for name, lists in growing.as_columns(self.runs).items()}
+        return columns
+
+    def read(self, prefix: str, table: pa.Table) -> States:
+        """The states of `columns`, of the kind that these are."""
+        seen = np.array(table.column(f"{prefix}seen").to_numpy(), np.int64)
+        numbers = np.empty((seen.size, self.numbers.shape[1]), self.numbers.dtype)
+        for i in range(numbers.shape[1]):
+            numbers[:, i] = table.column(f"{prefix}numbers.{i}").to_numpy()
+        runs = None
+        if self.runs is not None:
+            values, counts = (table.column(f"{prefix}{name}") for name in ("values", "counts"))
+            runs = growing.from_columns(values, counts, self.runs.values.dtype)
+        return States(seen, numbers, runs)
