@@ -1,0 +1,314 @@
+"""Histograms as synopses: buckets that grow coarser with age, with an error that is certain to be within bounds."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from windrow.aggregates import AggregateFunction, Count, Mean, Stddev, Sum, Variance
+from windrow.errors import DataError, SpecError
+from windrow.synopses import histograms_exponential as exponential
+from windrow.synopses import histograms_variance as spread
+from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
+from windrow.synopses.exact import check_elements, check_every, check_order
+from windrow.synopses.histograms_exponential import COUNT, MEAN, SUM, Buckets, caps_for
+from windrow.synopses.histograms_variance import Rules, VarianceBuckets
+from windrow.synopses.packing import pack_arrays, unpack_arrays
+
+Array = npt.NDArray[Any]
+NEVER = np.iinfo(np.int64).min
+NOTHING = np.empty(0)
+MOST = float(2**62)
+
+
+class Histogram(Synopsis):
+    """What the histograms share: how elements go in and answers come out, and the way to bytes and back."""
+
+    retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count", "time"})
+    exact: ClassVar[bool] = False
+    deterministic: ClassVar[bool] = True
+    version: ClassVar[int] = 1
+    """Of the state as bytes; to be raised when its arrays change their meaning."""
+    keeps: ClassVar[tuple[type[AggregateFunction], ...]]
+    """The aggregates that it can tell."""
+
+    def __init__(
+        self, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT, *, seed: int = 0
+    ) -> None:
+        super().__init__(aggregate, retention, accuracy, seed=seed)
+        self.by_time, self.length = retention.kind == "time", int(retention.length)
+        self.newest = NEVER
+
+    @classmethod
+    def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
+        """Why this synopsis does not apply: another aggregate, or an answer that must be exact."""
+        if type(aggregate) not in cls.keeps:
+            return f"it keeps {', '.join(kind.__name__.lower() for kind in cls.keeps)} only"
+        if accuracy.eps == 0:
+            return "its answers are approximate; eps must be above 0"
+        return None
+
+    @abstractmethod
+    def _run(self, on: Array, x: Array, every: int, out: Array) -> None:
+        """Take in all elements, and answer after each `every` of them unless it is 0."""
+
+    @abstractmethod
+    def _answer(self) -> float:
+        """The answer now, not a number if there is none."""
+
+    @property
+    @abstractmethod
+    def _state(self) -> dict[str, Array]:
+        """All arrays of the state, by name."""
+
+    @abstractmethod
+    def _restore(self, arrays: dict[str, Array]) -> None:
+        """Take over the arrays of a saved state."""
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """What a saved state must have been made with, to go on from it."""
+        return {
+            "aggregate": repr(self.aggregate),
+            "length": self.length,
+            "kind": self.retention.kind,
+            "eps": self.accuracy.eps,
+        }
+
+    def update(self, on: Instants, x: Numbers) -> None:
+        """Take in the next elements, in order."""
+        self._run(*self._elements(on, x), 0, NOTHING)
+
+    def roll(self, on: Instants, x: Numbers, every: int) -> Array:
+        """Take in elements and answer after each `every` of them."""
+        check_every(every)
+        on, x = self._elements(on, x)
+        out = np.empty(x.size // every)
+        self._run(on, x, int(every), out)
+        return out
+
+    def query(self) -> Any:
+        """The aggregate of the elements in the window now, within eps; None if it is not defined for so few."""
+        answer = self._answer()
+        if np.isnan(answer):
+            return None
+        return int(answer) if isinstance(self.aggregate, Count) else float(answer)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the buckets take."""
+        return sum(array.nbytes for array in self._state.values())
+
+    def save(self) -> bytes:
+        """The buckets as bytes."""
+        arrays = self._state | {"newest": np.array([self.newest])}
+        return pack_arrays(type(self).__name__, self.version, self.arguments, arrays)
+
+    def load(self, data: bytes) -> None:
+        """Go on from buckets that were saved by a synopsis made with the same arguments."""
+        arrays = unpack_arrays(data, type(self).__name__, self.version, self.arguments)
+        self.newest = int(arrays.pop("newest")[0])
+        self._restore(arrays)
+
+    def _elements(self, on: Instants, x: Numbers) -> tuple[Array, Array]:
+        on, x = np.ascontiguousarray(on, np.int64), np.ascontiguousarray(x, np.float64)
+        check_elements(on, x, x.dtype)
+        if self.by_time:
+            self.newest = check_order(on, self.newest)
+        return on, x
+
+
+class ExponentialHistogram(Histogram):
+    """The count, the sum or the mean of whole numbers that are not negative, within eps.
+
+    Parameters
+    ----------
+    aggregate, retention, accuracy, seed
+        As for every synopsis; of the accuracy, eps counts.
+    caps
+        How many buckets of size 1, and how many of each other size, there may be; without it, as many as keep the
+        error within eps.
+    only_nonzero
+        Whether a count is that of the elements other than 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from windrow.aggregates import Sum
+    >>> from windrow.synopses import Accuracy, Retention
+    >>> histogram = ExponentialHistogram(Sum("volume"), Retention(1000), Accuracy(eps=0.1))
+    >>> histogram.update(np.arange(5000), np.full(5000, 7.0))
+    >>> abs(histogram.query() - 7000) <= 0.1 * 7000, histogram.nbytes < 8 * 1000
+    (True, True)
+    """
+
+    source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.6.1"
+    keeps: ClassVar[tuple[type[AggregateFunction], ...]] = (Count, Sum, Mean)
+
+    def __init__(
+        self,
+        aggregate: AggregateFunction,
+        retention: Retention,
+        accuracy: Accuracy = EXACT,
+        *,
+        seed: int = 0,
+        caps: tuple[int, int] | None = None,
+        only_nonzero: bool = False,
+    ) -> None:
+        super().__init__(aggregate, retention, accuracy, seed=seed)
+        self.what = {Count: COUNT, Sum: SUM, Mean: MEAN}[type(aggregate)]
+        # A mean over time is the quotient of two estimates, each of which must be better than it.
+        eps = accuracy.eps / (2 + accuracy.eps) if self.what == MEAN and self.by_time else accuracy.eps
+        self.caps = _check_caps(caps) if caps is not None else caps_for(eps)
+        if only_nonzero and self.what != COUNT:
+            raise SpecError(f"only_nonzero: it is for count, not for {aggregate!r}; leave it out")
+        self.only_nonzero = only_nonzero
+        self._counts, self._sums = Buckets.make(self.caps), Buckets.make(self.caps)
+        self._clock = np.zeros(1, np.int64)
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """What a saved state must have been made with, to go on from it."""
+        return {**super().arguments, "caps": self.caps, "only_nonzero": self.only_nonzero}
+
+    @property
+    def buckets(self) -> list[tuple[int, int]]:
+        """The size and the moment of each bucket of the count, or of the sum, from the oldest to the newest."""
+        kept = self._counts if self.what == COUNT else self._sums
+        listed = []
+        for level in range(kept.first.size - 1, -1, -1):
+            for j in range(kept.runs[level]):
+                at = (kept.first[level] + j) % kept.stamp.shape[1]
+                listed += [(1 << level, int(kept.stamp[level, at]))] * int(kept.many[level, at])
+        return listed
+
+    def _run(self, on: Array, x: Array, every: int, out: Array) -> None:
+        counted, summed = self._amounts(x)
+        at = 0
+        while True:
+            window = (self._clock, self.by_time, self.length, self.what)
+            at = exponential.roll(self._counts, self._sums, *window, every, on, counted, summed, out, at)
+            if at == on.size:
+                return
+            self._counts, self._sums = self._counts.grown(), self._sums.grown()
+
+    def _amounts(self, x: Array) -> tuple[Array, Array]:
+        """How many ones each element is for the count, and for the sum."""
+        nothing = np.zeros(x.size, np.int64)
+        if self.what == COUNT:
+            return (x != 0).astype(np.int64) if self.only_nonzero else np.ones(x.size, np.int64), nothing
+        wrong = ~((x >= 0) & (x == np.floor(x)) & np.isfinite(x))
+        if wrong.any():
+            raise DataError(
+                f"{self.aggregate!r}: an exponential histogram sums whole numbers that are not negative; "
+                f"{x[wrong][0]} is none"
+            )
+        if x.sum() + float(self._sums.cursors[exponential.TOTAL]) > MOST:
+            raise DataError(f"{self.aggregate!r}: the sum is past 62 bits; divide column {self.aggregate.column!r}")
+        counted = np.ones(x.size, np.int64) if self.what == MEAN and self.by_time else nothing
+        return counted, x.astype(np.int64)
+
+    def _answer(self) -> float:
+        window = (self._clock, self.by_time, self.length, self.what)
+        return float(exponential.answer(self._counts, self._sums, *window))
+
+    @property
+    def _state(self) -> dict[str, Array]:
+        kept = {"counts": self._counts, "sums": self._sums}
+        named = {f"{part}.{name}": array for part, all_ in kept.items() for name, array in all_._asdict().items()}
+        return named | {"clock": self._clock}
+
+    def _restore(self, arrays: dict[str, Array]) -> None:
+        self._clock = arrays["clock"]
+        self._counts, self._sums = (
+            Buckets(**{name: arrays[f"{part}.{name}"] for name in Buckets._fields}) for part in ("counts", "sums")
+        )
+
+
+class VarianceHistogram(Histogram):
+    """The variance or the standard deviation, within eps.
+
+    Parameters
+    ----------
+    aggregate, retention, accuracy, seed
+        As for every synopsis; of the accuracy, eps counts.
+    merge_after
+        After how many new buckets it is tried to merge some. Without it, after as many as there were after the last
+        time, so that the time for it is spread over the elements.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from windrow.aggregates import Variance
+    >>> from windrow.synopses import Accuracy, Retention
+    >>> histogram = VarianceHistogram(Variance("speed"), Retention(8), Accuracy(eps=0.5))
+    >>> histogram.update(np.arange(12), np.array([8.0, 10, 6, 4, 7, 11, 2, 1, 3, 12, 5, 9]))
+    >>> round(histogram.query() * 7 / 8, 4)
+    15.1875
+    """
+
+    source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.6.2"
+    keeps: ClassVar[tuple[type[AggregateFunction], ...]] = (Variance, Stddev)
+
+    def __init__(
+        self,
+        aggregate: AggregateFunction,
+        retention: Retention,
+        accuracy: Accuracy = EXACT,
+        *,
+        seed: int = 0,
+        merge_after: int | None = None,
+    ) -> None:
+        super().__init__(aggregate, retention, accuracy, seed=seed)
+        if merge_after is not None and (
+            isinstance(merge_after, bool) or not isinstance(merge_after, int) or merge_after < 1
+        ):
+            raise SpecError(f"merge_after: {merge_after!r} must be a whole number of at least 1, or left out")
+        self.merge_after = merge_after
+        self._rules = Rules.of(accuracy.eps, self.by_time, self.length, merge_after or 0)
+        self._buckets = VarianceBuckets.make()
+        if merge_after:
+            self._buckets.cursors[spread.QUOTA] = merge_after
+        self._root = isinstance(aggregate, Stddev)
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """What a saved state must have been made with, to go on from it."""
+        return {**super().arguments, "merge_after": self.merge_after}
+
+    @property
+    def buckets(self) -> list[tuple[int, float, float, float]]:
+        """The moment, count, mean and sum of squared distances of each bucket, from the oldest to the newest."""
+        kept = self._buckets
+        rows = slice(kept.cursors[spread.FRONT], kept.cursors[spread.END])
+        moments = kept.moments[rows].tolist()
+        return [(stamp, n, mean, v) for stamp, (n, mean, v) in zip(kept.stamp[rows].tolist(), moments, strict=True)]
+
+    def _run(self, on: Array, x: Array, every: int, out: Array) -> None:
+        at = 0
+        while True:
+            at = spread.roll(self._buckets, self._rules, self._root, every, on, x, out, at)
+            if at == on.size:
+                return
+            self._buckets = self._buckets.grown()
+
+    def _answer(self) -> float:
+        return float(spread.answer(self._buckets, self._rules, self._root))
+
+    @property
+    def _state(self) -> dict[str, Array]:
+        return self._buckets._asdict()
+
+    def _restore(self, arrays: dict[str, Array]) -> None:
+        self._buckets = VarianceBuckets(**arrays)
+
+
+def _check_caps(caps: Any) -> tuple[int, int]:
+    fit = isinstance(caps, tuple | list) and len(caps) == 2
+    if not fit or any(isinstance(cap, bool) or not isinstance(cap, int) or cap < 1 for cap in caps):
+        raise SpecError(f"caps: {caps!r} must be two whole numbers of at least 1, for size 1 and for other sizes")
+    return int(caps[0]), int(caps[1])
