@@ -276,8 +276,8 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     "unknown attribute": ("delta_frames(T, on => 't', limits => map('dye', 1))", ["'dye'", "'x'"]),
     "no aggregate": ("aggregate_frames(T, on => 't', aggregate => 'v', op => '>', limit => 1)", ["'v'", "sum(volume)"]),
     "unknown aggregate": (
-        "aggregate_frames(T, on => 't', aggregate => 'median(v)', op => '>', limit => 1)",
-        ["'median'", "mean"],
+        "aggregate_frames(T, on => 't', aggregate => 'medium(v)', op => '>', limit => 1)",
+        ["'medium'", "mean"],
     ),
     "aggregate of nothing": ("gap_frames(T, on => 't', gap => 1, agg => map('n', 'sum()'))", ["agg 'n'", "sum(speed)"]),
     "agg of an unknown column": ("gap_frames(T, on => 't', gap => 1, agg => map('n', 'sum(a)'))", ["'a'", "'v'"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from windrow.aggregates.calls import AGGREGATES
 from windrow.commands import Commands
 from windrow.commands.files import FORMATS, check_input, format_of, read
 from windrow.commands.results import add_result_arguments, check_result_arguments, deliver
@@ -41,7 +42,7 @@ def add_frames(commands: Commands) -> None:
     group = parser.add_argument_group("more")
     group.add_argument(
         "--agg", action="extend", nargs="+", metavar="NAME=FUNCTION(COLUMN)",
-        help="aggregates of each frame: count, first, last, max, mean, min, stddev, sum, variance",
+        help=f"aggregates of each frame, such as quantile(speed, 0.9): {', '.join(sorted(AGGREGATES))}",
     )  # fmt: skip
     group.add_argument("--nulls-on", choices=POLICIES, default="error", help="rows with a null in --on or --by")
     group.add_argument(

@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from windrow.aggregates import BUILTIN, AggregateFunction
+from windrow.aggregates import AggregateFunction
+from windrow.aggregates.calls import as_call
 from windrow.errors import ColumnError, SpecError
 from windrow.frames import Aggregate, Boundary, Delta, DoubleBoundary, Gap, Scheme, Threshold
 
-AGGREGATES: dict[str, type[AggregateFunction]] = {kind.__name__.lower(): kind for kind in BUILTIN}
-CALL = r"(?P<function>\w+)\s*\(\s*(?P<column>[^()]*?)\s*\)"
+CALL = r"(?P<function>\w+)\s*\(\s*(?P<arguments>[^()]*?)\s*\)"
 COMPARISON = re.compile(rf"\s*{CALL}\s*(?P<op><=|>=|<|>)\s*(?P<limit>\S+)\s*")
 
 OPTIONS: dict[str, tuple[str, ...]] = {
@@ -161,14 +161,15 @@ def as_comparison(text: str) -> tuple[AggregateFunction, str, float]:
     found = COMPARISON.fullmatch(text)
     if found is None:
         raise SpecError(f"--aggregate: {text!r} is no condition on an aggregate; write it like 'sum(volume) > 100'")
-    return _aggregate(found, "--aggregate"), found["op"], _number(found["limit"], f"--aggregate: the limit of {text!r}")
+    aggregate = as_call(found["function"], found["arguments"], "--aggregate")
+    return aggregate, found["op"], _number(found["limit"], f"--aggregate: the limit of {text!r}")
 
 
 def as_aggregates(given: Sequence[str] | None) -> dict[str, AggregateFunction]:
     """Aggregates by result name.
 
-    >>> as_aggregates(["cars=sum(volume)", "n=count()"])
-    {'cars': sum('volume'), 'n': count()}
+    >>> as_aggregates(["cars=sum(volume)", "n=count()", "fast=quantile(speed, 0.9)"])
+    {'cars': sum('volume'), 'n': count(), 'fast': quantile('speed', 0.9)}
     """
     named: dict[str, AggregateFunction] = {}
     for text in given or ():
@@ -178,14 +179,5 @@ def as_aggregates(given: Sequence[str] | None) -> dict[str, AggregateFunction]:
             raise SpecError(f"--agg: {text!r} is not NAME=FUNCTION(COLUMN); write it like 'slowest=min(speed)'")
         if name in named:
             raise ColumnError(f"--agg: two results are named {name!r}; rename one of them")
-        named[name] = _aggregate(found, "--agg")
+        named[name] = as_call(found["function"], found["arguments"], "--agg")
     return named
-
-
-def _aggregate(found: re.Match[str], option: str) -> AggregateFunction:
-    function, column = found["function"].lower(), found["column"]
-    if function not in AGGREGATES:
-        raise SpecError(f"{option}: there is no aggregate {function!r}; there are {', '.join(sorted(AGGREGATES))}")
-    if not column and function != "count":
-        raise SpecError(f"{option}: {function}() wants a column, as in '{function}(speed)'")
-    return AGGREGATES[function](column or "*")

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StructField, StructType
 
 from windrow.aggregates import AggregateFunction
-from windrow.aggregates.keeper import Values
+from windrow.aggregates.keeper import read_values
 from windrow.frames.clock import Clock
 from windrow.frames.filling import Rows, Summary, Tagger
 from windrow.frames.groups import Directory
@@ -230,8 +229,8 @@ def aggregated(framed: DataFrame, tuples: DataFrame, meeting: Meeting) -> DataFr
     lanes, columns = Lanes(meeting), Columns(tuples)
     ties = [lanes.add(f"tie{i}", "tuples", columns.field(name, "order_by")) for i, name in enumerate(meeting.order_by)]
     values = [
-        lanes.add(f"v{j}", "tuples", columns.field(aggregate.column, "agg")) if aggregate.columns else None
-        for j, aggregate in enumerate(meeting.agg.values())
+        lanes.add(f"v{j}", "tuples", columns.field(name, "agg")) if name else None
+        for j, name in enumerate(meeting.values)
     ]
     out = [lanes.add(f"c{i}", "frames", field) for i, field in enumerate(framed.schema.fields)]
     schema = StructType([*framed.schema.fields, *aggregate_fields(tuples, meeting)])
@@ -247,11 +246,7 @@ def aggregate_sorted(layout: Layout, meeting: Meeting, values: Sequence[str | No
         keepers = meeting.keepers
         summary = Summary(keepers, layout.clock.dtype)
         for table, frames, rows in layout.read(batches):
-            read = [
-                Values(rows.group, np.empty(0, np.bool_)) if at is None else keeper.read(table.column(at))
-                for at, keeper in zip(values, keepers, strict=True)
-            ]
-            done = summary.add(rows, frames.select(layout.out), read)
+            done = summary.add(rows, frames.select(layout.out), read_values(keepers, values, table))
             yield from done.rename_columns(layout.names).to_batches()
         last = summary.finish()
         if last is not None:

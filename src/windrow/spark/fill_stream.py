@@ -136,7 +136,7 @@ class Sides:
             meeting.clock,
             tuple(arrow_type(StructField(f"by{i}", kind), "by") for i, kind in enumerate(meeting.key_types)),
             tuple(meeting.keepers),
-            tuple(f"v{j}" if a.columns else None for j, a in enumerate(meeting.agg.values())),
+            tuple(f"v{j}" if name else None for j, name in enumerate(meeting.values)),
             tuple(f"tie{i}" for i in range(len(meeting.order_by))),
             tuple(_travels_as(tuples, meeting)) if not meeting.agg else (),
             tuple(at.values()) if meeting.agg else (),
@@ -228,9 +228,9 @@ def _tuples(tuples: DataFrame, meeting: Meeting, sides: Sides, buckets: int, nul
     }
     chosen["on"] = column(meeting.on).cast(meeting.time)
     chosen |= {f"tie{i}": column(name) for i, name in enumerate(meeting.order_by)}
-    for j, aggregate in enumerate(meeting.agg.values()):
-        if aggregate.columns:
-            chosen[f"v{j}"] = column(columns.find(aggregate.column, "agg"))
+    for j, name in enumerate(meeting.values):
+        if name:
+            chosen[f"v{j}"] = column(columns.find(name, "agg"))
     if not meeting.agg:
         chosen = {
             at: column(name) for name, at in zip(tuples.columns, _travels_as(tuples, meeting), strict=True)

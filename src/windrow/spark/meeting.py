@@ -56,7 +56,12 @@ class Meeting:
     @property
     def keepers(self) -> list[Keeper]:
         """What keeps the aggregates."""
-        return [Keeper(a, self.types[a.column] if a.columns else pa.int64()) for a in self.agg.values()]
+        return [Keeper.of(aggregate, self.types) for aggregate in self.agg.values()]
+
+    @property
+    def values(self) -> list[str | None]:
+        """The columns of the aggregates, one after the other; none for a count of tuples."""
+        return [name for aggregate in self.agg.values() for name in aggregate.columns or (None,)]
 
 
 def meet(

@@ -33,7 +33,10 @@ def why_not_native(request: Request) -> str | None:
         return f"{type(request.scheme).__name__} frames with these options are not runs of one label"
     for name, aggregate in request.agg.items():
         if type(aggregate) not in _AGGREGATES:
-            return f"agg {name!r} is a user-defined aggregate"
+            what = (
+                f"{aggregate!r}, which Spark has no exact equal of" if aggregate.builtin else "a user-defined aggregate"
+            )
+            return f"agg {name!r} is {what}"
     return None
 
 

@@ -144,9 +144,10 @@ def check_compiles(aggregate: AggregateFunction) -> None:
     if aggregate.builtin:
         return
     try:
-        keeper = Keeper(aggregate, pa.float64())
+        keeper = Keeper(aggregate, *[pa.float64()] * aggregate.reads)
         states = keeper.empty(0)
-        keeper.accumulate(states, np.empty((0, 1), np.int64), keeper.read(pa.array([], pa.float64())))
+        nothing = [pa.array([], pa.float64())] * aggregate.reads
+        keeper.accumulate(states, np.empty((0, 1), np.int64), keeper.read(*nothing))
         keeper.merge(states, np.empty(0, np.int64), np.empty(0, np.int64))
         keeper.finish(states)
     except WindrowError:

@@ -11,12 +11,14 @@ from typing import Any
 from pyspark.sql.types import Row, StructType
 from pyspark.sql.udtf import AnalyzeArgument
 
-from windrow.aggregates import BUILTIN, AggregateFunction
+from windrow.aggregates import AggregateFunction
+from windrow.aggregates.calls import as_call
 from windrow.errors import SpecError
 from windrow.frames import Aggregate, Boundary, Delta, Gap, Scheme, Threshold
 
-AGGREGATES: dict[str, type[AggregateFunction]] = {kind.__name__.lower(): kind for kind in BUILTIN}
-CALL = re.compile(r"\s*(?P<function>\w+)\s*\(\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^()`]*?))\s*\)\s*")
+CALL = re.compile(
+    r"\s*(?P<function>\w+)\s*\(\s*(?:`(?P<quoted>(?:[^`]|``)+)`\s*(?:,(?P<rest>[^()`]*))?|(?P<plain>[^()`]*?))\s*\)\s*"
+)
 
 OF_EVERY_SCHEME = ("max_gap", "nulls")
 OF_EVERY_CALL = ("on", "by", "order_by", "agg", *OF_EVERY_SCHEME)
@@ -167,14 +169,12 @@ def as_aggregate(text: Any, option: str) -> AggregateFunction:
 
     >>> as_aggregate("mean(`water temperature`)", "aggregate")
     mean('water temperature')
+    >>> as_aggregate("quantile(`water temperature`, 0.9)", "aggregate")
+    quantile('water temperature', 0.9)
     """
     found = CALL.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise SpecError(f"{option}: {text!r} is no aggregate of a column; write it like 'sum(volume)'")
-    function = found["function"].lower()
-    column = found["quoted"].replace("``", "`") if found["quoted"] else found["plain"]
-    if function not in AGGREGATES:
-        raise SpecError(f"{option}: there is no aggregate {function!r}; there are {', '.join(sorted(AGGREGATES))}")
-    if not column and function != "count":
-        raise SpecError(f"{option}: {function}() wants a column, as in '{function}(speed)'")
-    return AGGREGATES[function](column or "*")
+    if found["quoted"]:
+        return as_call(found["function"], (found["rest"] or "").strip(), option, found["quoted"].replace("``", "`"))
+    return as_call(found["function"], found["plain"], option)
