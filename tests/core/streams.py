@@ -23,6 +23,7 @@ from windrow.aggregates.keeper import ALL_VALID, Keeper, Values, read_numbers
 from windrow.frames.clock import Clock
 from windrow.frames.framer import Framer, Frames, Tuples
 from windrow.frames.theory import StreamTuple, final_frames, settle_nulls
+from windrow.testing import example_aggregate
 
 FEWER = settings(max_examples=settings().max_examples // 6)
 """For tests whose examples are long."""
@@ -165,25 +166,9 @@ GAPS = st.sampled_from([None, None, None, None, 0, 1, 2, 2.5, 4])
 POLICIES = st.sampled_from(["skip", "skip", "break", "break", "error"])
 OPERATORS = ("<", "<=", ">", ">=")
 LIMITS = ({"x": 0}, {"x": 1}, {"x": 2}, {"x": 3}, {"x": 2, "y": 3})
-OPTIONS: dict[type[wr.AggregateFunction], tuple[Any, ...]] = {
-    **dict.fromkeys((wr.center_of_mass, wr.correlation, wr.covariance, wr.intercept, wr.slope), ("y",)),
-    **dict.fromkeys((wr.max_n, wr.min_n, wr.top_k), (2,)),
-    wr.heavy_hitters: (0.3,),
-    wr.histogram: ([-1, 2],),
-    wr.quantile: (0.3,),
-    wr.rank: (1,),
-}
-"""What an aggregate wants beside its column."""
-
-
-def example_of(kind: type[wr.AggregateFunction], column: str = "x") -> wr.AggregateFunction:
-    """An aggregate of a kind, whatever options it has."""
-    return kind(column, *OPTIONS.get(kind, ()))
-
-
 COMPARABLE = [kind for kind in BUILTIN if kind.form == "numbers" and kind.gives == "number"]
 """The kinds that `Aggregate` takes."""
-AGGREGATES = st.sampled_from([wr.count(), *map(example_of, COMPARABLE)])
+AGGREGATES = st.sampled_from([wr.count(), *map(example_aggregate, COMPARABLE)])
 
 COMMON = {"max_gap": GAPS, "nulls": POLICIES}
 

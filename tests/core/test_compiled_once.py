@@ -15,11 +15,13 @@ from windrow.aggregates import BUILTIN
 from windrow.aggregates.keeper import Keeper, Values
 from windrow.frames.clock import Clock
 from windrow.frames.framer import Framer, Tuples
+from windrow.testing import example_aggregate
 
 def column(numbers):
     return Values(np.array(numbers), np.empty(0, np.bool_))
 
 INPUTS = {"hit": column([True, False, True]), "stop": column([False, True, False]), "x": column([1.0, 5.0, 2.0])}
+INPUTS["y"] = INPUTS["x"]
 SCHEMES = [
     wr.Threshold("hit"),
     wr.Threshold("hit", close="stop", segments=True),
@@ -27,17 +29,18 @@ SCHEMES = [
     wr.Delta({"x": 2.0}),
     wr.DoubleBoundary({"x": 2.0}),
     wr.Gap(1),
-    *(wr.Aggregate(kind("x"), ">", 3) for kind in BUILTIN),
+    *(wr.Aggregate(example_aggregate(kind), ">", 3) for kind in BUILTIN if kind.form == "numbers"),
 ]
 for scheme in SCHEMES:
-    framer = Framer(scheme, Clock.of(pa.int64(), "on"), {"x": pa.float64()}, [])
+    framer = Framer(scheme, Clock.of(pa.int64(), "on"), {"x": pa.float64(), "y": pa.float64()}, [])
     inputs = {name: INPUTS[name] for name in (*scheme.predicates, *scheme.attributes)}
     framer.process(Tuples(np.zeros(3, np.int64), np.arange(3), inputs, []))
     framer.finish()
 for kind in BUILTIN:
-    keeper = Keeper(kind("x"), pa.float64())
+    keeper = Keeper(example_aggregate(kind), *[pa.float64()] * kind.reads)
     states = keeper.empty(2)
-    keeper.accumulate(states, np.array([[0], [0], [1]]), keeper.read(pa.array([1.0, None, 2.0])))
+    columns = [pa.array([1.0, None, 2.0])] * kind.reads
+    keeper.accumulate(states, np.array([[0], [0], [1]]), keeper.read(*columns))
     keeper.merge(states, np.zeros(2, np.int64), np.array([1]))
     keeper.finish(states)
 counts = {"hits": {}, "misses": {}}

@@ -8,12 +8,13 @@ from pathlib import Path
 import windrow as wr
 from windrow import errors
 from windrow.aggregates import BUILTIN
+from windrow.aggregates.base import name_of
 from windrow.frames import SCHEMES
 
 
 def test_every_scheme_aggregate_and_error_is_public():
     raised = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
-    offered = {kind.__name__ for kind in SCHEMES} | {kind.__name__.lower() for kind in BUILTIN} | raised
+    offered = {kind.__name__ for kind in SCHEMES} | {name_of(kind) for kind in BUILTIN} | raised
     assert offered - set(wr.__all__) == set()
 
 

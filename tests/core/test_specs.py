@@ -11,7 +11,9 @@ import pytest
 
 import windrow as wr
 from streams import CUSTOM_RULES
+from windrow.aggregates.base import name_of
 from windrow.errors import SpecError, WindrowError
+from windrow.testing import example_aggregate
 
 HUGE = 10**400
 
@@ -144,14 +146,50 @@ REFUSED: list[tuple[Callable[[], Any], list[str]]] = [
     (lambda: wr.Custom(["x"], **rules(state={"high": math.nan})), ["'high'", "nan"]),
     (lambda: wr.Custom(["x"], **rules(state={"high": True})), ["'high'", "True"]),
     # Aggregates
-    *((lambda kind=kind: kind(""), [kind.__name__, "''"]) for kind in wr.aggregates.BUILTIN),
-    *((lambda kind=kind: kind(5), [kind.__name__, "5"]) for kind in wr.aggregates.BUILTIN),
+    *((lambda kind=kind: example_aggregate(kind, ""), [kind.__name__, "''"]) for kind in wr.aggregates.BUILTIN),
+    *((lambda kind=kind: example_aggregate(kind, 5), [kind.__name__, "5"]) for kind in wr.aggregates.BUILTIN),
     *(
-        (lambda kind=kind: kind("*"), [f"{kind.__name__.lower()}('*')", "only count", "name of a column"])
+        (
+            lambda kind=kind: example_aggregate(kind, other=None),
+            [kind.__name__, "name of a column", "None"],
+        )
+        for kind in wr.aggregates.BUILTIN
+        if kind.reads == 2
+    ),
+    *(
+        (lambda kind=kind: example_aggregate(kind, "*"), [f"{name_of(kind)}('*')", "only count", "name of a column"])
         for kind in wr.aggregates.BUILTIN
         if kind is not wr.aggregates.Count
     ),
     (lambda: wr.mean(None), ["Mean", "None"]),
+    *(
+        (lambda kind=kind, n=n: kind("x", n), [kind.__name__, repr(n), "a whole number of at least 1"])
+        for kind in (wr.max_n, wr.min_n, wr.top_k)
+        for n in (0, -1, 2.5, True, "3")
+    ),
+    *(
+        (lambda q=q: wr.quantile("x", q), ["Quantile: q=", repr(q), "a number from 0 to 1"])
+        for q in (-0.1, 1.5, math.nan, "0.5", True)
+    ),
+    *(
+        (lambda eps=eps: wr.quantile("x", 0.5, eps=eps), ["Quantile: eps=", repr(eps), "at least 0 and below 1"])
+        for eps in (-0.1, 1, math.nan)
+    ),
+    (lambda: wr.median("x", eps=2), ["Median: eps=2"]),
+    *(
+        (lambda phi=phi: wr.heavy_hitters("x", phi), ["HeavyHitters: phi=", repr(phi), "above 0 and up to 1"])
+        for phi in (0, 1.5, math.nan, None)
+    ),
+    *((lambda v=v: wr.rank("x", v), ["Rank: value=", repr(v)]) for v in (math.nan, "40", None, True)),
+    *(
+        (lambda edges=edges: wr.histogram("x", edges), ["Histogram: edges=", repr(edges), "rising finite numbers"])
+        for edges in ([], [1, 1], [2, 1], [0, math.inf], ["a"], "ab", 5, [True])
+    ),
+    *(
+        (lambda kind=kind: wr.Aggregate(example_aggregate(kind), ">", 1), ["Aggregate: ", "one number", "fixed size"])
+        for kind in wr.aggregates.BUILTIN
+        if kind.form != "numbers"
+    ),
     (incomplete_aggregate, ["Half", "merge()"]),
     (lambda: misshapen(zero=lambda: [0.0, 0.0]), ["Odd: zero() gives [0.0, 0.0]", "a tuple of numbers"]),
     (lambda: misshapen(zero=lambda: 0.0), ["Odd: zero() gives 0.0", "a tuple of numbers"]),

@@ -273,13 +273,13 @@ class Rank(AggregateFunction):
         return pa.int64()
 
     def options(self, integral: bool) -> Options:
-        """The value; among integers it has the rank of the integer below it."""
+        """The value, and whether any number can be as small; among integers it has the rank of the one below it."""
         if not integral:
-            return np.array([self.value], np.float64)
+            return np.array([self.value, 1.0])
         limits = np.iinfo(np.int64)
         if not limits.min <= self.value <= limits.max:
-            return np.array([limits.min if self.value < 0 else limits.max])
-        return np.array([math.floor(self.value)], np.int64)
+            return np.array([limits.max, self.value > 0])
+        return np.array([math.floor(self.value), 1])
 
     @staticmethod
     def zero(integral: bool) -> tuple[float, ...]:  # noqa: D102
@@ -287,7 +287,7 @@ class Rank(AggregateFunction):
 
     @staticmethod
     def add(s: tuple[int], x: float, options: Options) -> tuple[int]:  # noqa: D102
-        return (s[0] + 1,) if x <= options[0] else (s[0] + 0,)
+        return (s[0] + 1,) if x <= options[0] and options[1] else (s[0] + 0,)
 
     @staticmethod
     def merge(a: tuple[int], b: tuple[int], options: Options) -> tuple[int]:  # noqa: D102
@@ -299,4 +299,4 @@ class Rank(AggregateFunction):
 
     @staticmethod
     def remove(s: tuple[int], x: float, options: Options) -> tuple[int]:  # noqa: D102
-        return (s[0] - 1,) if x <= options[0] else (s[0] - 0,)
+        return (s[0] - 1,) if x <= options[0] and options[1] else (s[0] - 0,)

@@ -26,6 +26,7 @@ from windrow.frames.framer import Framer, Frames, Tuples
 
 START, COUNT, FRAGMENT = -3, -2, -1
 """Where the piece's aggregates are, after the user's."""
+ROW = "__row"
 
 
 @dataclass(frozen=True)
@@ -116,15 +117,13 @@ def put_together(pieces: pa.Table, by: Sequence[str]) -> tuple[pa.Table, pa.Tabl
 
     Start, end and count are those of all pieces, the rest is the last piece's.
     """
-    options = pc.ScalarAggregateOptions(skip_nulls=False, min_count=0)
-    how: dict[str, tuple[str, pc.FunctionOptions | None]] = {
-        "start": ("min", None), "end": ("max", None), "count": ("sum", None)
-    }  # fmt: skip
     keys = [*by, "frame"]
-    others = [name for name in pieces.column_names if name not in keys]
     ordered = pieces.sort_by([(name, "ascending") for name in (*keys, "fragment")])
-    found = ordered.group_by(keys, use_threads=False).aggregate(
-        [(name, *how.get(name, ("last", options))) for name in others]
-    )
-    named = found.rename_columns([*keys, *others]).select(pieces.column_names).cast(pieces.schema)
-    return named.filter(named["final"]), named.filter(pc.invert(named["final"]))
+    numbered = ordered.append_column(ROW, pa.array(np.arange(len(ordered))))
+    of_all = {"start": "min", "end": "max", "count": "sum"}
+    found = numbered.group_by(keys, use_threads=False).aggregate([*of_all.items(), (ROW, "max")])
+    whole = ordered.take(found[f"{ROW}_max"])
+    for name, how in of_all.items():
+        at = whole.schema.get_field_index(name)
+        whole = whole.set_column(at, whole.schema.field(at), found[f"{name}_{how}"].cast(whole.schema.field(at).type))
+    return whole.filter(whole["final"]), whole.filter(pc.invert(whole["final"]))

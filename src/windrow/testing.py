@@ -1,0 +1,226 @@
+"""For tests of one's own: whether an aggregate keeps to the contract that every plan relies on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import MISSING, fields
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.aggregates import AggregateFunction
+from windrow.aggregates.keeper import Keeper
+from windrow.aggregates.states import States
+from windrow.errors import SpecError
+
+__all__ = ["check_aggregate", "example_aggregate"]
+
+Row: TypeAlias = tuple[float, ...]
+VALUES = (3.0, -1.0, 0.0, 3.0, 7.5, -1.0, 2.0, 11.0, -4.25, 3.0)
+"""What an aggregate is tried on if nothing else is given: with repetitions, negative ones, and fractions."""
+
+
+def check_aggregate(
+    aggregate: AggregateFunction, values: Sequence[float] | Sequence[Row] = VALUES, *, tolerance: float = 1e-9
+) -> None:
+    """Hold an aggregate to its contract; what it breaks is told by an `AssertionError`.
+
+    It must compile. However the values are cut into parts, the merged states of the parts must give what adding all
+    values gives; `zero` must be neutral and `merge` associative; `remove`, where there is one, must undo `add`; and
+    the result must not depend on order, repetitions, or rise and fall, other than the class declares.
+
+    Parameters
+    ----------
+    aggregate
+        An aggregate, such as `Range("speed")`.
+    values
+        Some values to try, or rows of values for an aggregate of several columns.
+    tolerance
+        By how much, relative to their size, results may differ that were computed in another order.
+
+    Examples
+    --------
+    >>> import windrow as wr
+    >>> from windrow.testing import check_aggregate
+    >>> class Total(wr.AggregateFunction):
+    ...     @staticmethod
+    ...     def zero():
+    ...         return (0.0,)
+    ...
+    ...     @staticmethod
+    ...     def add(s, x):
+    ...         return (s[0] + x,)
+    ...
+    ...     @staticmethod
+    ...     def merge(a, b):
+    ...         return (max(a[0], b[0]),)
+    ...
+    ...     @staticmethod
+    ...     def finish(s):
+    ...         return s[0]
+    >>> check_aggregate(Total("speed"))
+    Traceback (most recent call last):
+    ...
+    AssertionError: total('speed'): merge: values cut at 1 give 20.25, and all of them added give 23.25; ...
+    """
+    rows = _rows(aggregate, values)
+    contract = _Contract(aggregate, rows, tolerance)
+    contract.compiles()
+    contract.parts_give_the_whole()
+    contract.merge_is_associative()
+    contract.remove_undoes_add()
+    contract.order_and_repetition_are_as_declared()
+    contract.rises_as_declared()
+
+
+def example_aggregate(
+    kind: type[AggregateFunction], column: str = "x", other: str = "y", **options: Any
+) -> AggregateFunction:
+    """An aggregate of a built-in kind over a column, with options that suit small numbers.
+
+    >>> import windrow as wr
+    >>> example_aggregate(wr.quantile, "speed")
+    quantile('speed', 0.3)
+    """
+    usual: dict[str, Any] = {
+        "other": other, "weight": other, "n": 2, "k": 2, "phi": 0.3, "edges": (-1.0, 2.0), "q": 0.3, "value": 1,
+    }  # fmt: skip
+    wanted = [f.name for f in fields(kind) if f.name != "column" and f.default is MISSING]
+    return kind(column, **{**{name: usual[name] for name in wanted}, **options})
+
+
+def _rows(aggregate: AggregateFunction, values: Sequence[Any]) -> list[Row]:
+    rows = [tuple(value) if isinstance(value, Sequence) else (value,) for value in values]
+    if aggregate.reads > 1 and rows and len(rows[0]) == 1:
+        # Another column is made of the same values, in another order.
+        rows = [
+            tuple(rows[(i * step) % len(rows)][0] for step in (1, 3, 7)[: aggregate.reads]) for i in range(len(rows))
+        ]
+    if any(len(row) != aggregate.reads for row in rows) or len(rows) < 2:
+        raise SpecError(
+            f"values: {list(values)!r} must be at least two values, each of as many numbers as {aggregate!r} reads "
+            f"columns, which is {aggregate.reads}"
+        )
+    return rows
+
+
+class _Contract:
+    """What is asked of one aggregate."""
+
+    def __init__(self, aggregate: AggregateFunction, rows: list[Row], tolerance: float) -> None:
+        self.aggregate, self.rows, self.tolerance = aggregate, rows, tolerance
+
+    def compiles(self) -> None:
+        """Its functions are compiled, and run over no value and over one."""
+        try:
+            self.keeper = Keeper(self.aggregate, *[pa.float64()] * self.aggregate.reads)
+            self._merged([[], self.rows[:1]])
+        except Exception as error:
+            self._refuse(f"does not compile: {' '.join(str(error).split())[:300]}")
+
+    def parts_give_the_whole(self) -> None:
+        """Cut anywhere, with nothing before or behind a cut too."""
+        whole = self._result([self.rows])
+        for at in range(len(self.rows) + 1):
+            found = self._result([self.rows[:at], self.rows[at:]])
+            self._demand(
+                self._alike(found, whole),
+                f"merge: values cut at {at} give {found!r}, and all of them added give {whole!r}; "
+                "merge must give the state of both parts' values, and zero must be neutral",
+            )
+
+    def merge_is_associative(self) -> None:
+        """Three parts, merged from either end."""
+        third = max(1, len(self.rows) // 3)
+        parts = [self.rows[:third], self.rows[third : 2 * third], self.rows[2 * third :]]
+        left = self._result(parts)
+        keeper = self.keeper
+        states = self._states(parts)
+        keeper.merge(states, np.array([0, 1, 1]), np.array([2]))
+        keeper.merge(states, np.array([0, 0, 1]), np.array([1]))
+        right = keeper.finish(states)[0].as_py()
+        self._demand(
+            self._alike(left, right),
+            f"merge is not associative: merge(merge(a, b), c) gives {left!r}, merge(a, merge(b, c)) gives {right!r}",
+        )
+
+    def remove_undoes_add(self) -> None:
+        """Add each value and take it out again."""
+        kind = type(self.aggregate)
+        if kind.remove is None:
+            return
+        options = self.aggregate.last_arguments(integral=False)
+        state = self.aggregate.zero_state(False)
+        for row in self.rows:
+            after = kind.remove(kind.add(state, *row, *options), *row, *options)
+            self._demand(
+                all(self._alike(a, b) for a, b in zip(after, state, strict=True)),
+                f"remove does not undo add: the state {state!r}, with {row!r} added and removed, is {after!r}",
+            )
+            state = kind.add(state, *row, *options)
+
+    def order_and_repetition_are_as_declared(self) -> None:
+        """Backwards, and with each value twice."""
+        whole, aggregate = self._result([self.rows]), self.aggregate
+        backwards = self._result([self.rows[::-1]])
+        self._demand(
+            aggregate.order_sensitive or self._alike(whole, backwards),
+            f"the same values backwards give {backwards!r}, not {whole!r}: declare order_sensitive = True",
+        )
+        twice = self._result([[row for row in self.rows for _ in range(2)]])
+        self._demand(
+            aggregate.duplicate_sensitive or self._alike(whole, twice),
+            f"each value twice gives {twice!r}, not {whole!r}: declare duplicate_sensitive = True",
+        )
+
+    def rises_as_declared(self) -> None:
+        """One more value never lowers what is declared to rise only."""
+        monotonic = self.aggregate.monotonic
+        if monotonic == "never":
+            return
+        rows = self.rows if monotonic == "always" else [tuple(map(abs, row)) for row in self.rows]
+        results = [self._result([rows[: n + 1]]) for n in range(len(rows))]
+        known = [result for result in results if result is not None]
+        for n, (before, after) in enumerate(pairwise(known)):
+            self._demand(
+                after >= before or self._alike(before, after),
+                f"it is declared monotonic={monotonic!r}, and falls from {before!r} to {after!r} with value {n + 2}",
+            )
+
+    def _states(self, parts: Sequence[Sequence[Row]]) -> States:
+        """A state a part, by the compiled functions."""
+        keeper, states = self.keeper, self.keeper.empty(len(parts))
+        rows = [row for part in parts for row in part]
+        slots = np.array([k for k, part in enumerate(parts) for _ in part], np.int64).reshape(-1, 1)
+        columns = [pa.array([row[i] for row in rows], pa.float64()) for i in range(self.aggregate.reads)]
+        keeper.accumulate(states, slots, keeper.read(*columns))
+        return states
+
+    def _merged(self, parts: Sequence[Sequence[Row]]) -> States:
+        states = self._states(parts)
+        self.keeper.merge(states, np.zeros(len(parts), np.int64), np.arange(1, len(parts)))
+        return states
+
+    def _result(self, parts: Sequence[Sequence[Row]]) -> Any:
+        return self.keeper.finish(self._merged(parts))[0].as_py()
+
+    def _alike(self, a: Any, b: Any) -> bool:
+        if isinstance(a, list) and isinstance(b, list):
+            return len(a) == len(b) and all(map(self._alike, a, b))
+        if isinstance(a, dict) and isinstance(b, dict):
+            return all(self._alike(a[name], b[name]) for name in a)
+        if a is None or b is None:
+            return a is b
+        if math.isnan(a) or math.isnan(b):
+            return math.isnan(a) and math.isnan(b)
+        return math.isclose(a, b, rel_tol=self.tolerance, abs_tol=self.tolerance)
+
+    def _demand(self, holds: bool, otherwise: str) -> None:
+        if not holds:
+            self._refuse(otherwise)
+
+    def _refuse(self, why: str) -> None:
+        raise AssertionError(f"{self.aggregate!r}: {why}")
