@@ -1,0 +1,136 @@
+"""The de-amortised bankers' aggregator, in its lite form: constant time for each element, with no exception."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from windrow.synopses.algebra import added, merged, move, put_state, state_at
+from windrow.synopses.ring import HEAD, SMALLEST, TAIL, oldest_leaves, ring_size
+from windrow.synopses.rolling import MOVES, Moves
+from windrow.synopses.stacks import PartialsRing, partials_are_full
+
+LEFT, RIGHT, ACCUMULATED, BACK = 2, 3, 4, 5
+"""Cursors: where the parts of the front begin that are under work, and where the back begins."""
+ZERO, UNDER_WORK, OF_BACK = 0, 1, 2
+"""Rows of states: of no values, of the front from `RIGHT` on, and of the back."""
+
+
+class Daba(NamedTuple):
+    """A partial aggregate an element, in five stretches one after the other.
+
+    From the head to `LEFT`, and from `ACCUMULATED` to `BACK`, a partial is that of its element and all later ones of
+    the front. From `LEFT` to `RIGHT` it reaches to `RIGHT` only. From `RIGHT` to `ACCUMULATED`, and in the back, it is
+    that of its element alone. Each step turns one partial on either side of the second and third stretch into one of
+    the first kind, so that both are done when the back has grown as long as the front.
+    """
+
+    times: npt.NDArray[np.int64]
+    partials: npt.NDArray[Any]
+    numbers: npt.NDArray[Any]
+    cursors: npt.NDArray[np.int64]
+
+
+@move
+def step(tag: Any, window: Any) -> None:
+    """Do the work that is due after an element has come or left."""
+    cursors = window.cursors
+    if cursors[HEAD] == cursors[BACK]:
+        _start_over(tag, window)
+        return
+    if cursors[LEFT] == cursors[BACK]:
+        _turn_over(tag, window)
+    if cursors[LEFT] == cursors[RIGHT]:
+        cursors[LEFT] += 1
+        cursors[RIGHT] += 1
+        cursors[ACCUMULATED] += 1
+    else:
+        _shrink(tag, window)
+
+
+@move
+def _start_over(tag: Any, window: Any) -> None:
+    """The front is empty and the back has one element at most: it is the front now."""
+    cursors = window.cursors
+    cursors[LEFT:] = cursors[TAIL]
+    zero = state_at(tag, window.numbers, ZERO)
+    put_state(tag, window.numbers, UNDER_WORK, zero)
+    put_state(tag, window.numbers, OF_BACK, zero)
+
+
+@move
+def _turn_over(tag: Any, window: Any) -> None:
+    """All of the front is done and the back is as long: the back joins the front, and the work begins again."""
+    cursors, numbers = window.cursors, window.numbers
+    cursors[LEFT] = cursors[HEAD]
+    cursors[ACCUMULATED] = cursors[BACK] = cursors[TAIL]
+    put_state(tag, numbers, UNDER_WORK, state_at(tag, numbers, OF_BACK))
+    put_state(tag, numbers, OF_BACK, state_at(tag, numbers, ZERO))
+
+
+@move
+def _shrink(tag: Any, window: Any) -> None:
+    """Let the oldest unfinished partial reach to the end of the front, and the newest one as well."""
+    cursors, partials = window.cursors, window.partials
+    mask = partials.shape[0] - 1
+    left, last = cursors[LEFT] & mask, (cursors[ACCUMULATED] - 1) & mask
+    rest = state_at(tag, window.numbers, UNDER_WORK)
+    put_state(tag, partials, left, merged(tag, partials, state_at(tag, partials, left), rest))
+    if cursors[ACCUMULATED] != cursors[BACK]:
+        after = state_at(tag, partials, cursors[ACCUMULATED] & mask)
+        put_state(tag, partials, last, merged(tag, partials, state_at(tag, partials, last), after))
+    cursors[LEFT] += 1
+    cursors[ACCUMULATED] -= 1
+
+
+def _pop(tag: Any, window: Any) -> None:
+    window.cursors[HEAD] += 1
+    step(tag, window)
+
+
+def _push(tag: Any, window: Any, span: Any, now: Any, x: Any) -> None:
+    numbers, tail = window.numbers, window.cursors[TAIL]
+    if span.timed:
+        window.times[tail & (window.times.size - 1)] = now
+    alone = added(tag, numbers, state_at(tag, numbers, ZERO), x)
+    put_state(tag, window.partials, tail & (window.partials.shape[0] - 1), alone)
+    put_state(tag, numbers, OF_BACK, added(tag, numbers, state_at(tag, numbers, OF_BACK), x))
+    window.cursors[TAIL] = tail + 1
+    step(tag, window)
+
+
+def _both(tag: Any, window: Any) -> Any:
+    head = window.cursors[HEAD]
+    back = state_at(tag, window.numbers, OF_BACK)
+    if head == window.cursors[BACK]:
+        return back
+    front = state_at(tag, window.partials, head & (window.partials.shape[0] - 1))
+    return merged(tag, window.numbers, front, back)
+
+
+MOVES[Daba] = Moves(oldest_leaves, _pop, partials_are_full, _push, _both, ring_size)
+
+
+class DABA(PartialsRing):
+    """Keeps a partial aggregate an element and two more, at a cost that is the same for every single element.
+
+    As two stacks, but the work of their flip is done in small steps beforehand: two merges at most for each element
+    that comes and for each that leaves. So no element waits for a whole window to be aggregated.
+
+    >>> import numpy as np, windrow as wr
+    >>> from windrow.synopses import DABA, Retention
+    >>> window = DABA(wr.first("speed"), Retention(3))
+    >>> window.roll(np.arange(5), np.array([9.0, 2.0, 4.0, 3.0, 1.0]), every=1)
+    array([9., 9., 9., 2., 4.])
+    """
+
+    source: ClassVar[str] = "In-order sliding-window aggregation in worst-case constant time (2021), DABA lite"
+    positions: ClassVar[int] = 6
+
+    def empty(self) -> Daba:
+        """A window without elements."""
+        times = np.empty(SMALLEST if self.span.timed else 0, np.int64)
+        partials = np.empty((SMALLEST, self.zero.shape[1]), self.dtype)
+        return Daba(times, partials, np.repeat(self.zero, 3, axis=0), np.zeros(6, np.int64))

@@ -1,0 +1,181 @@
+"""What all exact synopses share: a window of flat arrays, the compiled loops over it, its way to bytes and back."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.aggregates import AggregateFunction
+from windrow.aggregates.compiled import tag_for
+from windrow.errors import DataError, SpecError, TypeMismatchError
+from windrow.synopses import rolling
+from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
+from windrow.synopses.packing import pack_arrays, unpack_arrays
+from windrow.synopses.rolling import ASKS, ROLLS, TAKES, Answers, Span, specialised
+
+Array = npt.NDArray[Any]
+NEVER = np.iinfo(np.int64).min
+
+
+class ExactSynopsis(Synopsis):
+    """A synopsis whose answers are those of recomputation, of any aggregate that is an algebra.
+
+    Over integers, ask for `integral=True`: aggregates that keep integers then keep 64-bit ones, exactly. An answer over
+    fewer elements than the aggregate needs is None, or NaN among those of `roll`.
+    """
+
+    retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count", "time"})
+    exact: ClassVar[bool] = True
+    deterministic: ClassVar[bool] = True
+    version: ClassVar[int] = 1
+    """Of the state as bytes; to be raised when the arrays of a window change their meaning."""
+    ordered: ClassVar[bool] = True
+    """Whether elements must come in the order of their `on`."""
+
+    def __init__(
+        self,
+        aggregate: AggregateFunction,
+        retention: Retention,
+        accuracy: Accuracy = EXACT,
+        *,
+        seed: int = 0,
+        integral: bool = False,
+    ) -> None:
+        super().__init__(aggregate, retention, accuracy, seed=seed)
+        self.integral = integral and aggregate.keeps_integers
+        self.dtype = np.dtype(np.int64 if self.integral else np.float64)
+        kind = aggregate.result_type(pa.int64() if integral else pa.float64())
+        self.result_dtype = np.dtype(np.float64 if pa.types.is_floating(kind) else np.int64)
+        self.zero = np.array([aggregate.zero_state(self.integral)], self.dtype)
+        self.span = Span(int(retention.length), retention.kind == "time")
+        self.newest = NEVER
+        owner: Any = type(aggregate)
+        self._tag = tag_for(aggregate, self.integral)
+        self._loop = specialised(rolling.roll, owner)
+        self.window = self.empty()
+
+    @classmethod
+    def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
+        """Why this synopsis does not apply: the aggregate is none of single numbers, or its state no tuple of them."""
+        if aggregate.reads > 1:
+            return f"it keeps single numbers, and {aggregate!r} reads {aggregate.reads} columns side by side"
+        if aggregate.form != "numbers":
+            return f"it keeps tuples of numbers, and the state of {aggregate!r} is of the form {aggregate.form!r}"
+        if retention.kind not in cls.retentions:
+            return f"it keeps to retentions of {' or '.join(sorted(cls.retentions))}, not of {retention.kind}"
+        return None
+
+    @abstractmethod
+    def empty(self) -> Any:
+        """A window without elements: a named tuple of flat arrays, with moves in `rolling.MOVES`."""
+
+    @abstractmethod
+    def grown(self, window: Any) -> Any:
+        """The same window with room for more elements."""
+
+    @abstractmethod
+    def live(self, window: Any) -> Any:
+        """The same window without room for more than it has, its positions starting at 0."""
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """What a saved state must have been made with, to go on from it."""
+        return {
+            "aggregate": repr(self.aggregate),
+            "length": int(self.retention.length),
+            "kind": self.retention.kind,
+            "integral": self.integral,
+        }
+
+    def update(self, on: Instants, x: Numbers) -> None:
+        """Take in the next elements, in order."""
+        self._run(*self._elements(on, x), TAKES, 1, self._room(0))
+
+    def query(self) -> Any:
+        """The aggregate of the elements in the window now; None if it is not defined for so few."""
+        answers = self._room(1)
+        self._run(np.empty(0, np.int64), np.empty(0, self.dtype), ASKS, 1, answers)
+        return answers.results[0].item() if answers.sizes[0] >= self.aggregate.needs else None
+
+    def roll(self, on: Instants, x: Numbers, every: int) -> Array:
+        """Take in elements and answer after each `every` of them."""
+        check_every(every)
+        on, x = self._elements(on, x)
+        answers = self._room(x.size // every)
+        self._run(on, x, ROLLS, int(every), answers)
+        return defined(answers.results, answers.sizes, self.aggregate.needs)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the window's arrays take."""
+        return sum(array.nbytes for array in self.window)
+
+    def save(self) -> bytes:
+        """The window as bytes, without the room it has for more elements."""
+        arrays = {**self.live(self.window)._asdict(), "newest": np.array([self.newest])}
+        return pack_arrays(type(self).__name__, self.version, self.arguments, arrays)
+
+    def load(self, data: bytes) -> None:
+        """Go on from a window that was saved by a synopsis made with the same arguments."""
+        arrays = unpack_arrays(data, type(self).__name__, self.version, self.arguments)
+        self.newest = int(arrays.pop("newest")[0])
+        self.window = type(self.window)(**arrays)
+
+    def _room(self, n: int) -> Answers:
+        states = np.empty((n if self.integral else 0, self.zero.shape[1]), self.dtype)
+        return Answers(np.empty(n, self.result_dtype), np.empty(n, np.int64), states)
+
+    def _run(self, on: Array, x: Array, answering: int, every: int, answers: Answers) -> None:
+        """Run the loop to the end, with more room whenever it asks for it."""
+        at = self._loop(self._tag, self.window, self.span, on, x, 0, answering, every, answers)
+        while at < x.size:
+            self.window = self.grown(self.window)
+            at = self._loop(self._tag, self.window, self.span, on, x, at, answering, every, answers)
+        if self.integral:
+            self.aggregate.check(answers.states)
+
+    def _elements(self, on: Instants, x: Numbers) -> tuple[Array, Array]:
+        """Elements as the loops take them, if they are ones that can come now."""
+        on, x = np.ascontiguousarray(on, np.int64), np.asarray(x)
+        check_elements(on, x, self.dtype)
+        if self.ordered and self.span.timed:
+            self.newest = check_order(on, self.newest)
+        return on, np.ascontiguousarray(x, self.dtype)
+
+
+def check_every(every: int) -> None:
+    """Refuse a slide that is no whole number of elements."""
+    if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
+        raise SpecError(f"every: {every!r} is no number of elements; it must be a whole number of at least 1")
+
+
+def check_elements(on: Array, x: Array, dtype: np.dtype[Any]) -> None:
+    """Refuse elements without an `on` each, and those that would lose something as numbers of this type."""
+    if on.ndim != 1 or on.shape != x.shape:
+        raise DataError(f"on has shape {on.shape} and x has shape {x.shape}; they must be flat and of one length")
+    if not np.can_cast(x.dtype, dtype, "same_kind"):
+        raise TypeMismatchError(f"x: numbers of type {x.dtype} cannot be kept as {dtype}; leave out integral=True")
+
+
+def check_order(on: Array, newest: int) -> int:
+    """Refuse elements that are older than one before them; returns the newest."""
+    if not on.size:
+        return newest
+    if on[0] < newest or (on[1:] < on[:-1]).any():
+        raise DataError("on: elements must come in order; use FiBA for elements that do not, or sort them by `on`")
+    return int(on[-1])
+
+
+def defined(results: Array, sizes: npt.NDArray[np.int64], needs: int) -> Array:
+    """The results, with NaN for those of too few elements."""
+    short = sizes < needs
+    if not short.any():
+        return results
+    results = results.astype(np.float64)
+    results[short] = np.nan
+    return results

@@ -1,0 +1,82 @@
+"""The state of a synopsis as bytes: its flat arrays as one row of Arrow lists, with a version and its arguments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.errors import SourceError
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+ABOUT = b"windrow.synopsis"
+
+
+def pack_arrays(kind: str, version: int, arguments: Mapping[str, Any], arrays: Arrays) -> bytes:
+    """Arrays of any lengths and dimensions, and what they are the state of, as an Arrow stream.
+
+    >>> import numpy as np
+    >>> data = pack_arrays("Panes", 1, {"length": 8}, {"sums": np.array([[20.0, 4.0]])})
+    >>> unpack_arrays(data, "Panes", 1, {"length": 8})["sums"]
+    array([[20.,  4.]])
+    """
+    about = {
+        "kind": kind,
+        "version": version,
+        "arguments": _plain(arguments),
+        "shapes": {name: array.shape for name, array in arrays.items()},
+    }
+    columns = [_as_row(array) for array in arrays.values()]
+    schema = pa.schema(
+        [(name, column.type) for name, column in zip(arrays, columns, strict=True)],
+        metadata={ABOUT: json.dumps(about).encode()},
+    )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_batch(pa.record_batch(columns, schema=schema))
+    return bytes(sink.getvalue())
+
+
+def unpack_arrays(data: bytes, kind: str, version: int, arguments: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of `pack_arrays`, free to be written to, if they are the state of a synopsis like this one."""
+    try:
+        reader = pa.ipc.open_stream(data)
+        batch = reader.read_next_batch()
+        about = json.loads(reader.schema.metadata[ABOUT])
+    except (pa.ArrowInvalid, KeyError, TypeError, StopIteration) as problem:
+        raise SourceError(f"these bytes are no saved synopsis: {problem}; they must be what save() gave") from None
+    _check(about, kind, version, _plain(arguments))
+    return {
+        name: np.array(batch.column(name).values.to_numpy()).reshape(shape) for name, shape in about["shapes"].items()
+    }
+
+
+def _check(about: Mapping[str, Any], kind: str, version: int, arguments: Mapping[str, Any]) -> None:
+    if about["kind"] != kind:
+        raise SourceError(f"these bytes are the state of a synopsis {about['kind']}; it must be one of {kind}")
+    if about["version"] > version:
+        raise SourceError(
+            f"these bytes are a state of {kind} of version {about['version']}, written by a newer Windrow; this one "
+            f"knows version {version}: upgrade Windrow, or start with an empty synopsis"
+        )
+    for name in {**about["arguments"], **arguments}:
+        before, now = about["arguments"].get(name), arguments.get(name)
+        if before != now:
+            raise SourceError(
+                f"the state of {kind} was saved with {name}={before}, and now it is {name}={now}; make the synopsis "
+                "with the same arguments"
+            )
+
+
+def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as JSON has them, so that those of a saved state can be compared with those of today."""
+    return json.loads(json.dumps(dict(arguments), default=repr))  # type: ignore[no-any-return]
+
+
+def _as_row(array: npt.NDArray[Any]) -> pa.Array:
+    flat = pa.array(np.ascontiguousarray(array).reshape(-1))
+    return pa.LargeListArray.from_arrays(pa.array([0, len(flat)], pa.int64()), flat)

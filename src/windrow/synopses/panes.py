@@ -1,0 +1,157 @@
+"""Panes: the window in pieces that are aggregated once (thesis, section 4.4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from windrow.aggregates import AggregateFunction
+from windrow.synopses.algebra import added, merged, move, put_state, state_at
+from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.exact import check_every
+from windrow.synopses.ring import HEAD, SMALLEST, TAIL
+from windrow.synopses.rolling import MOVES, Moves
+from windrow.synopses.stacks import BACK, ZERO, PartialsRing, both, partials_are_full, pop
+
+HELD, COME, LENGTH, OPEN_PANE, OPEN_SIZE = 3, 4, 5, 6, 7
+"""Cursors: elements in closed panes, elements that ever came, a pane's length, the open pane, and elements in it."""
+OPEN = 2
+"""Row of states: that of the open pane."""
+
+
+class PaneStacks(NamedTuple):
+    """A partial aggregate a closed pane, in two stacks, and that of the open one.
+
+    Pane p holds the elements after `p * length`, up to `(p + 1) * length`: by their `on`, or by how many came before.
+    """
+
+    panes: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
+    partials: npt.NDArray[Any]
+    numbers: npt.NDArray[Any]
+    cursors: npt.NDArray[np.int64]
+
+
+@move
+def _moment(window: Any, span: Any, now: Any) -> Any:
+    """When the next element comes: its `on`, or its number, counted from 1."""
+    return now if span.timed else window.cursors[COME] + 1
+
+
+def _leaves(window: Any, span: Any, now: Any) -> Any:
+    """Whether the oldest pane is not wholly in the window any more; panes leave as a whole."""
+    cursors = window.cursors
+    head = cursors[HEAD]
+    if head < cursors[TAIL]:
+        oldest = window.panes[head & (window.panes.size - 1)]
+    elif cursors[OPEN_SIZE]:
+        oldest = cursors[OPEN_PANE]
+    else:
+        return False
+    return oldest * cursors[LENGTH] < _moment(window, span, now) - span.length
+
+
+def _evict(tag: Any, window: Any) -> None:
+    cursors = window.cursors
+    head = cursors[HEAD]
+    if head < cursors[TAIL]:
+        cursors[HELD] -= window.sizes[head & (window.sizes.size - 1)]
+        pop(tag, window)
+    else:
+        _open(tag, window)
+
+
+@move
+def _open(tag: Any, window: Any) -> None:
+    """Start an empty pane."""
+    window.cursors[OPEN_SIZE] = 0
+    put_state(tag, window.numbers, OPEN, state_at(tag, window.numbers, ZERO))
+
+
+@move
+def _close(tag: Any, window: Any) -> None:
+    """Put the open pane on the back stack."""
+    cursors, numbers = window.cursors, window.numbers
+    tail = cursors[TAIL]
+    place = tail & (window.panes.size - 1)
+    window.panes[place] = cursors[OPEN_PANE]
+    window.sizes[place] = cursors[OPEN_SIZE]
+    whole = state_at(tag, numbers, OPEN)
+    put_state(tag, window.partials, place, whole)
+    put_state(tag, numbers, BACK, merged(tag, numbers, state_at(tag, numbers, BACK), whole))
+    cursors[HELD] += cursors[OPEN_SIZE]
+    cursors[TAIL] = tail + 1
+
+
+def _insert(tag: Any, window: Any, span: Any, now: Any, x: Any) -> None:
+    cursors, numbers = window.cursors, window.numbers
+    pane = (_moment(window, span, now) - 1) // cursors[LENGTH]
+    if cursors[OPEN_SIZE] and pane != cursors[OPEN_PANE]:
+        _close(tag, window)
+        _open(tag, window)
+    cursors[OPEN_PANE] = pane
+    cursors[OPEN_SIZE] += 1
+    cursors[COME] += 1
+    put_state(tag, numbers, OPEN, added(tag, numbers, state_at(tag, numbers, OPEN), x))
+
+
+def _answer(tag: Any, window: Any) -> Any:
+    return merged(tag, window.numbers, both(tag, window), state_at(tag, window.numbers, OPEN))
+
+
+def _size(window: Any) -> Any:
+    return window.cursors[HELD] + window.cursors[OPEN_SIZE]
+
+
+MOVES[PaneStacks] = Moves(_leaves, _evict, partials_are_full, _insert, _answer, _size)
+
+
+class Panes(PartialsRing):
+    """Keeps one partial aggregate for each pane of the window: for each `every` elements, or each `every` of time.
+
+    A pane is as long as the greatest common divisor of `every` and the retention. An answer is exact where a pane ends:
+    after each `every` elements, or where the newest `on` is a multiple of `every`. In between, the oldest pane has left
+    as a whole, so that up to one pane of elements is missing, and none is counted that has left. The panes are kept in
+    two stacks, so an answer takes two merges, however many panes there are.
+
+    >>> import numpy as np, windrow as wr
+    >>> from windrow.synopses import Panes, Retention
+    >>> window = Panes(wr.mean("speed"), Retention(8), every=4)
+    >>> window.roll(np.arange(12), np.array([8.0, 10, 6, 4, 7, 11, 2, 1, 3, 12, 5, 9]), every=4)
+    array([7.   , 6.125, 6.25 ])
+    """
+
+    source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.4"
+    rings: ClassVar[tuple[str, ...]] = ("panes", "sizes", "partials")
+    positions: ClassVar[int] = 3
+
+    def __init__(
+        self,
+        aggregate: AggregateFunction,
+        retention: Retention,
+        accuracy: Accuracy = EXACT,
+        *,
+        seed: int = 0,
+        integral: bool = False,
+        every: int = 1,
+    ) -> None:
+        check_every(every)
+        self.every = int(every)
+        super().__init__(aggregate, retention, accuracy, seed=seed, integral=integral)
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """What a saved state must have been made with, to go on from it."""
+        return {**super().arguments, "every": self.every}
+
+    def empty(self) -> PaneStacks:
+        """A window without elements."""
+        cursors = np.zeros(8, np.int64)
+        cursors[LENGTH] = math.gcd(self.every, self.span.length)
+        partials = np.empty((SMALLEST, self.zero.shape[1]), self.dtype)
+        numbers = np.repeat(self.zero, 3, axis=0)
+        return PaneStacks(np.empty(SMALLEST, np.int64), np.empty(SMALLEST, np.int64), partials, numbers, cursors)

@@ -1,0 +1,46 @@
+"""Circular buffers of elements: an element has a position that only grows, and its place is the position's low bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+HEAD, TAIL = 0, 1
+"""Cursors of every ring: the position of the oldest element, and that of the next one to come."""
+SMALLEST = 16
+
+
+def oldest_leaves(window: Any, span: Any, now: Any) -> Any:
+    """Whether the oldest element of a ring leaves when one of `now` comes: the count is full, or it is too old."""
+    head, tail = window.cursors[HEAD], window.cursors[TAIL]
+    if span.timed:
+        return head < tail and window.times[head & (window.times.size - 1)] <= now - span.length
+    return tail - head == span.length
+
+
+def ring_size(window: Any) -> Any:
+    """How many elements are in the ring."""
+    return window.cursors[TAIL] - window.cursors[HEAD]
+
+
+@njit(cache=True)
+def _copy(old: Any, new: Any, head: int, tail: int, begin: int) -> None:
+    for position in range(head, tail):
+        new[(position - head + begin) & (len(new) - 1)] = old[position & (len(old) - 1)]
+
+
+def capacity_for(n: int) -> int:
+    """The smallest capacity, a power of two, for `n` elements."""
+    return max(SMALLEST, 1 << (max(n, 1) - 1).bit_length())
+
+
+def resized(ring: npt.NDArray[Any], head: int, tail: int, capacity: int, begin: int | None = None) -> npt.NDArray[Any]:
+    """The ring with another capacity; its elements keep their positions, or go on from `begin`."""
+    if not ring.size:
+        return ring
+    new = np.empty((capacity, *ring.shape[1:]), ring.dtype)
+    _copy(ring, new, head, tail, head if begin is None else begin)
+    return new
