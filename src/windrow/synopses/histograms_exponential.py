@@ -20,6 +20,7 @@ import numpy.typing as npt
 from numba import njit
 
 from windrow.synopses.algebra import WITHOUT_COUNTING
+from windrow.synopses.moves import INLINED
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -70,13 +71,13 @@ def caps_for(eps: float) -> tuple[int, int]:
     return k + 1, math.ceil(k / 2) + 1
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def has_room(buckets: Buckets, amount: int) -> bool:
     """Whether there are enough levels for so many more ones."""
     return bool(buckets.cursors[TOTAL] + amount < np.int64(1) << buckets.first.size)
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def insert(buckets: Buckets, stamp: int, amount: int) -> None:
     """Take in `amount` ones of one moment."""
     cursors = buckets.cursors
@@ -98,12 +99,12 @@ def insert(buckets: Buckets, stamp: int, amount: int) -> None:
         coming, level = leaving, level + 1
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def _wrapped(at: int, width: int) -> int:
     return at - width if at >= width else at
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def _append(buckets: Buckets, level: int, stamp: int, many: int) -> None:
     """Put buckets behind the newest of a level."""
     width = buckets.stamp.shape[1]
@@ -119,7 +120,7 @@ def _append(buckets: Buckets, level: int, stamp: int, many: int) -> None:
     buckets.cursors[TOP] = max(buckets.cursors[TOP], level)
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def _merge_oldest(buckets: Buckets, level: int, pairs: int, stamps: Array, many: Array, leaving: int) -> int:
     """Merge so many pairs of the oldest buckets of a level; the merged ones leave for the level above."""
     while pairs:
@@ -142,7 +143,7 @@ def _merge_oldest(buckets: Buckets, level: int, pairs: int, stamps: Array, many:
     return leaving
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def _drop_oldest(buckets: Buckets, level: int, many: int) -> None:
     """Take so many buckets off the oldest run of a level."""
     oldest = buckets.first[level]
@@ -153,7 +154,7 @@ def _drop_oldest(buckets: Buckets, level: int, many: int) -> None:
         buckets.runs[level] -= 1
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def expire(buckets: Buckets, horizon: int) -> None:
     """Drop the buckets of which nothing is later than the horizon."""
     cursors = buckets.cursors
@@ -171,7 +172,7 @@ def expire(buckets: Buckets, horizon: int) -> None:
         _drop_oldest(buckets, top, many)
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def estimate(buckets: Buckets) -> float:
     """How many ones are in the window: of the oldest bucket, half, unless it is known to be whole."""
     total, top = buckets.cursors[TOTAL], buckets.cursors[TOP]
@@ -185,7 +186,7 @@ SEEN = 0
 COUNT, SUM, MEAN = range(3)
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def answer(counts: Buckets, sums: Buckets, clock: Array, by_time: bool, length: int, what: int) -> float:
     """The count, the sum or the average of the window."""
     if what == COUNT:

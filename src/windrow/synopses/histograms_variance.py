@@ -30,6 +30,7 @@ import numpy.typing as npt
 from numba import njit
 
 from windrow.synopses.algebra import WITHOUT_COUNTING
+from windrow.synopses.moves import INLINED
 
 Array: TypeAlias = npt.NDArray[Any]
 Moments: TypeAlias = tuple[float, float, float]
@@ -84,17 +85,17 @@ class Rules(NamedTuple):
         return cls(by_time, length, max(9 / eps**2, 30 / eps) if by_time else 9 / eps**2, eps / 5, merge_after)
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def _row(array: Array, i: int) -> Moments:
     return array[i, 0], array[i, 1], array[i, 2]
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def _set(array: Array, i: int, moments: Moments) -> None:
     array[i, 0], array[i, 1], array[i, 2] = moments
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def combine(a: Moments, b: Moments) -> Moments:
     """The moments of two sets of elements together."""
     if a[0] == 0.0:
@@ -106,7 +107,7 @@ def combine(a: Moments, b: Moments) -> Moments:
     return n, a[1] + delta * (b[0] / n), a[2] + b[2] + delta * delta * (a[0] * b[0] / n)
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def _may_merge(rules: Rules, joined: Moments, after: Moments) -> bool:
     if not (rules.k * joined[2] <= after[2]):  # false as well where one of them is not a number
         return False
@@ -154,7 +155,7 @@ def _retail(b: VarianceBuckets) -> None:
         _set(b.tail, i, tail)
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def _expire(b: VarianceBuckets, horizon: int) -> None:
     """Drop the buckets of which nothing is later than the horizon."""
     cursors = b.cursors
@@ -165,7 +166,7 @@ def _expire(b: VarianceBuckets, horizon: int) -> None:
         _retail(b)
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def _has_room(b: VarianceBuckets) -> bool:
     """Whether there is room for one more bucket, if need be by moving the buckets to the start of their arrays."""
     front, end, room = b.cursors[FRONT], b.cursors[END], b.stamp.size
@@ -183,7 +184,7 @@ def _has_room(b: VarianceBuckets) -> bool:
     return True
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def _take(b: VarianceBuckets, rules: Rules, stamp: int, x: float) -> None:
     """Take in one element."""
     cursors = b.cursors
@@ -211,12 +212,12 @@ def _take(b: VarianceBuckets, rules: Rules, stamp: int, x: float) -> None:
         _merge(b, rules)
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def _add_fresh(b: VarianceBuckets, one: Moments) -> None:
     _set(b.fresh, 0, combine(_row(b.fresh, 0), one))
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def estimate(b: VarianceBuckets, rules: Rules) -> tuple[float, float]:
     """The number of elements in the window, and the sum of their squared distances from their mean."""
     cursors = b.cursors
@@ -236,7 +237,7 @@ def estimate(b: VarianceBuckets, rules: Rules) -> tuple[float, float]:
     return whole[0], whole[2]
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def answer(b: VarianceBuckets, rules: Rules, root: bool) -> float:
     """The variance, or its root; not a number for fewer than two elements."""
     n, spread = estimate(b, rules)

@@ -1,0 +1,236 @@
+"""Reservoir sampling by panes: a reservoir for each part of the stream, and those in the window merged when asked.
+
+Vitter, "Random sampling with a reservoir"; Li, "Reservoir-sampling algorithms of time complexity O(n (1 + log(N /
+n)))"; the thesis' section 4.5.3, which leaves the merge open. A pane is a fixed length of the stream, by count or by
+time. Its reservoir is a sample without replacement of its elements; how many elements are passed over between two that
+enter is drawn at once. To merge is to draw how many of `size` items are from each pane, by the hypergeometric
+distribution, which is how many a sample of the whole would have there; and that many at random from the pane's
+reservoir.
+
+Of the oldest pane a part has left the window: what is left of its reservoir is a sample of what is left of it. Should
+fewer be left than are drawn, all are taken. The draws at a merge depend only on the seed and on the number of elements
+so far, so asking changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from windrow.aggregates import AggregateFunction
+from windrow.synopses.algebra import WITHOUT_COUNTING
+from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.moves import INLINED
+from windrow.synopses.samples import Array, Sample, check_whole
+from windrow.synopses.samples_common import NEWEST, SEEN, Common, answer, can_tick, tick
+from windrow.synopses.samples_random import Random, below, failures, scramble, uniform
+from windrow.synopses.samples_slots import drop_item, put_item
+
+FIRST, HELD = range(2)
+"""The cursors: where the oldest pane is, and how many there are."""
+
+
+class Panes(NamedTuple):
+    """The panes in a ring: for each its number, its elements so far, the newest moment, and its reservoir."""
+
+    number: Array
+    elements: Array
+    newest: Array
+    entering: Array
+    """Which element of the pane enters next."""
+    threshold: Array
+    """The largest of the random keys that the items would have if each element had one."""
+    stamp: Array
+    value: Array
+    cursors: Array
+    scratch: Array
+
+
+@njit(cache=True, **INLINED)
+def _open(panes: Panes, number: int, moment: int, length: int) -> int:
+    """Drop the panes that have left the window, and open another if this one is new: where it is."""
+    cursors, ring = panes.cursors, panes.number.size
+    while cursors[HELD] and panes.newest[cursors[FIRST]] <= moment - length:
+        cursors[FIRST] = (cursors[FIRST] + 1) % ring
+        cursors[HELD] -= 1
+    last = (cursors[FIRST] + cursors[HELD] - 1 + ring) % ring
+    if cursors[HELD] and panes.number[last] == number:
+        return int(last)
+    last = (last + 1) % ring
+    cursors[HELD] += 1
+    panes.number[last], panes.elements[last], panes.entering[last], panes.threshold[last] = number, 0, 0, 1.0
+    return int(last)
+
+
+@njit(cache=True, **INLINED)
+def _pass_over(panes: Panes, random: Random, pane: int) -> None:
+    """Draw which element of a pane enters its full reservoir next."""
+    panes.threshold[pane] *= np.exp(np.log(uniform(random)) / panes.stamp.shape[1])
+    panes.entering[pane] = panes.elements[pane] + failures(random, panes.threshold[pane])
+
+
+@njit(cache=True, **INLINED)
+def _take(panes: Panes, random: Random, pane: int, moment: int, x: float) -> None:
+    """Let a pane take in one element."""
+    size = panes.stamp.shape[1]
+    i = panes.elements[pane]
+    panes.elements[pane] += 1
+    panes.newest[pane] = moment
+    if i < size:
+        panes.stamp[pane, i], panes.value[pane, i] = moment, x
+        if i == size - 1:
+            _pass_over(panes, random, pane)
+    elif i == panes.entering[pane]:
+        place = below(random, size)
+        panes.stamp[pane, place], panes.value[pane, place] = moment, x
+        _pass_over(panes, random, pane)
+
+
+@njit(cache=True, **INLINED)
+def hypergeometric(random: Random, marked: int, others: int, draws: int) -> int:
+    """How many marked ones are among `draws` of `marked + others` without replacement."""
+    drawn = 0
+    for _ in range(draws):
+        if uniform(random) * (marked + others) < marked:
+            drawn += 1
+            marked -= 1
+        else:
+            others -= 1
+    return drawn
+
+
+@njit(cache=True, **INLINED)
+def _left(panes: Panes, common: Common, pane: int) -> tuple[int, int]:
+    """Copy the items of a pane that are in the window to the scratch: how many, and of how many elements."""
+    horizon = common.clock[NEWEST] - common.length
+    held = min(panes.elements[pane], panes.stamp.shape[1])
+    items = 0
+    for i in range(held):
+        if panes.stamp[pane, i] > horizon:
+            panes.scratch[items] = panes.value[pane, i]
+            items += 1
+    if not common.by_time:
+        return items, int(min(panes.elements[pane], panes.newest[pane] - horizon))
+    return items, int(np.ceil(panes.elements[pane] * (items / held)))
+
+
+@njit(cache=True, **WITHOUT_COUNTING)
+def _merge(panes: Panes, common: Common, random: Random) -> None:
+    """Let the items of the sample be a merge of all reservoirs."""
+    slots, cursors = common.slots, panes.cursors
+    left = 0
+    for j in range(cursors[HELD]):
+        left += _left(panes, common, (cursors[FIRST] + j) % panes.number.size)[1]
+    wanted, put = min(slots.values.size, left), 0
+    for j in range(cursors[HELD]):
+        items, elements = _left(panes, common, (cursors[FIRST] + j) % panes.number.size)
+        drawn = hypergeometric(random, elements, left - elements, wanted)
+        left -= elements
+        wanted -= drawn
+        for taken in range(min(drawn, items)):
+            at = taken + below(random, items - taken)
+            put_item(slots, put, panes.scratch[at])
+            panes.scratch[at] = panes.scratch[taken]
+            put += 1
+    for slot in range(put, slots.values.size):
+        if slots.filled[slot]:
+            drop_item(slots, slot)
+
+
+@njit(cache=True, **WITHOUT_COUNTING)
+def _give(panes: Panes, common: Common, random: Random) -> float:
+    """What the merged sample tells."""
+    random[0] = scramble(common.random[0] ^ np.uint64(common.clock[SEEN]))
+    _merge(panes, common, random)
+    return float(answer(common))
+
+
+@njit(cache=True, **WITHOUT_COUNTING)
+def _roll(
+    panes: Panes,
+    common: Common,
+    random: Random,
+    span: int,
+    every: int,
+    on: Array,
+    x: Array,
+    out: Array,
+    at: int,
+) -> int:
+    for i in range(at, on.size):
+        if not can_tick(common):
+            return i
+        moment = tick(common, on[i])
+        pane = _open(panes, moment // span, moment, common.length)
+        _take(panes, common.random, pane, moment, x[i])
+        if every and (i + 1) % every == 0:
+            out[(i + 1) // every - 1] = _give(panes, common, random)
+    return int(on.size)
+
+
+class PaneReservoirs(Sample):
+    """A sample without replacement of a window of any kind, merged from a reservoir for each pane.
+
+    Parameters
+    ----------
+    aggregate, retention, accuracy, seed, size
+        As for every sample; each pane has a reservoir of `size` items.
+    panes
+        In how many panes the window is divided.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from windrow.aggregates import Mean
+    >>> from windrow.synopses import Accuracy, Retention
+    >>> sample = PaneReservoirs(Mean("speed"), Retention(10_000), Accuracy(0.1, 0.01), seed=1)
+    >>> sample.update(np.arange(25_000), np.arange(25_000.0))
+    >>> len(sample.items()), bool(sample.items().min() >= 15_000)
+    (997, True)
+    """
+
+    source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.3"
+
+    def __init__(
+        self,
+        aggregate: AggregateFunction,
+        retention: Retention,
+        accuracy: Accuracy = EXACT,
+        *,
+        seed: int = 0,
+        size: int | None = None,
+        panes: int = 8,
+    ) -> None:
+        self.panes = check_whole("panes", panes, 1)
+        self.span = -(-int(retention.length) // self.panes)
+        super().__init__(aggregate, retention, accuracy, seed=seed, size=size)
+        self._draws = np.zeros(1, np.uint64)
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """What a saved state must have been made with, to go on from it."""
+        return {**super().arguments, "panes": self.panes}
+
+    def _empty(self) -> Panes:
+        ring, size = self.panes + 2, self.size if self.by_time else min(self.size, self.span)
+        number, elements, newest, entering = np.zeros((4, ring), np.int64)
+        return Panes(
+            number,
+            elements,
+            newest,
+            entering,
+            np.ones(ring),
+            np.zeros((ring, size), np.int64),
+            np.zeros((ring, size)),
+            np.zeros(2, np.int64),
+            np.zeros(size),
+        )
+
+    def _step(self, every: int, on: Array, x: Array, out: Array, at: int) -> int:
+        return int(_roll(self.kept, self.common, self._draws, self.span, every, on, x, out, at))
+
+    def _answer(self) -> float:
+        return float(_give(self.kept, self.common, self._draws))

@@ -1,0 +1,124 @@
+"""Priority sampling: a sample with replacement of a window of any kind, the items being those of highest priority.
+
+Babcock, Datar, Motwani, "Sampling from a moving window over streaming data"; the thesis' section 4.5.2. Each slot is a
+sample of one item on its own: every element gets a random priority for it, and the item is the one of the highest in
+the window. Kept are the elements that can still become it, which have no later one of a higher priority: their
+priorities fall from the oldest to the newest, and ln n of n elements are such ones on average.
+
+Every slot must take in every element, so an element costs as many random numbers as there are slots.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from windrow.synopses.algebra import WITHOUT_COUNTING
+from windrow.synopses.moves import INLINED
+from windrow.synopses.samples import Array, Sample
+from windrow.synopses.samples_chain import unrolled
+from windrow.synopses.samples_common import Common, answer, can_tick, tick
+from windrow.synopses.samples_random import uniform
+from windrow.synopses.samples_slots import put_item
+
+ROOM = 16
+
+
+class Stairs(NamedTuple):
+    """For each slot the elements that can still become its item, in a ring, from the oldest to the newest."""
+
+    stamp: Array
+    value: Array
+    priority: Array
+    head: Array
+    held: Array
+    full: Array
+    """Whether some slot has no more room."""
+
+
+@njit(cache=True, **INLINED)
+def _take(stairs: Stairs, common: Common, slot: int, moment: int, x: float) -> None:
+    """Let one slot take in one element."""
+    room = stairs.stamp.shape[1]
+    head, held = stairs.head[slot], stairs.held[slot]
+    item = head
+    while held and stairs.stamp[slot, head] <= moment - common.length:
+        head = head + 1 if head + 1 < room else 0
+        held -= 1
+    priority = uniform(common.random)
+    end = head + held if head + held < room else head + held - room
+    while held:
+        last = end - 1 if end else room - 1
+        if stairs.priority[slot, last] >= priority:
+            break
+        end = last
+        held -= 1
+    stairs.stamp[slot, end], stairs.value[slot, end], stairs.priority[slot, end] = moment, x, priority
+    if held == 0 or head != item:
+        put_item(common.slots, slot, stairs.value[slot, head])
+    stairs.head[slot], stairs.held[slot] = head, held + 1
+    if held + 1 == room:
+        stairs.full[0] = 1
+
+
+@njit(cache=True, **WITHOUT_COUNTING)
+def _roll(stairs: Stairs, common: Common, every: int, on: Array, x: Array, out: Array, at: int) -> int:
+    for i in range(at, on.size):
+        if stairs.full[0] or not can_tick(common):
+            return i
+        moment = tick(common, on[i])
+        for slot in range(stairs.head.size):
+            _take(stairs, common, slot, moment, x[i])
+        if every and (i + 1) % every == 0:
+            out[(i + 1) // every - 1] = answer(common)
+    return int(on.size)
+
+
+class PrioritySample(Sample):
+    """A sample with replacement of a window of any kind, always of `size` items.
+
+    Parameters
+    ----------
+    aggregate, retention, accuracy, seed, size
+        As for every sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from windrow.aggregates import Mean
+    >>> from windrow.synopses import Accuracy, Retention
+    >>> sample = PrioritySample(Mean("speed"), Retention(60, "time"), Accuracy(0.1, 0.01), size=20)
+    >>> sample.update(np.arange(1000) // 3, np.arange(1000) // 3.0)
+    >>> len(sample.items()), bool(sample.items().min() > 333 - 60)
+    (20, True)
+    """
+
+    source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.2"
+
+    def _empty(self) -> Stairs:
+        k = self.size
+        return Stairs(
+            np.zeros((k, ROOM), np.int64),
+            np.zeros((k, ROOM)),
+            np.zeros((k, ROOM)),
+            np.zeros(k, np.int64),
+            np.zeros(k, np.int64),
+            np.zeros(1, np.int64),
+        )
+
+    def _step(self, every: int, on: Array, x: Array, out: Array, at: int) -> int:
+        return int(_roll(self.kept, self.common, every, on, x, out, at))
+
+    def _answer(self) -> float:
+        return float(answer(self.common))
+
+    def _grow(self) -> None:
+        if not can_tick(self.common):
+            super()._grow()
+            return
+        grown = {name: unrolled(getattr(self.kept, name), self.kept.head) for name in ("stamp", "value", "priority")}
+        self.kept = self.kept._replace(**grown)
+        self.kept.head[:] = 0
+        self.kept.full[0] = 0
