@@ -1,0 +1,141 @@
+"""`windrow.testing.check_aggregate` lets right aggregates pass, and says what is wrong with others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pytest
+
+import windrow as wr
+from streams import Span
+from windrow.aggregates import BUILTIN
+from windrow.errors import SpecError
+from windrow.testing import check_aggregate, example_aggregate
+
+
+class Product(wr.AggregateFunction):
+    """A user's aggregate with everything right."""
+
+    @staticmethod
+    def zero():
+        return (1.0,)
+
+    @staticmethod
+    def add(s, x):
+        return (s[0] * x,)
+
+    @staticmethod
+    def merge(a, b):
+        return (a[0] * b[0],)
+
+    @staticmethod
+    def finish(s):
+        return s[0]
+
+
+@dataclass(frozen=True, repr=False)
+class Distance(wr.AggregateFunction):
+    """A user's aggregate of two columns, with an option."""
+
+    other: str = "y"
+    power: float = 2.0
+
+    reads: ClassVar[int] = 2
+    has_options: ClassVar[bool] = True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column, self.other)
+
+    def options(self, integral: bool) -> Any:
+        import numpy as np
+
+        return np.array([self.power])
+
+    @staticmethod
+    def zero():
+        return (0.0,)
+
+    @staticmethod
+    def add(s, x, y, options):
+        return (s[0] + abs(x - y) ** options[0],)
+
+    @staticmethod
+    def merge(a, b, options):
+        return (a[0] + b[0],)
+
+    @staticmethod
+    def finish(s, options):
+        return s[0] ** (1 / options[0])
+
+
+@pytest.mark.parametrize("kind", BUILTIN, ids=lambda kind: kind.__name__)
+def test_every_aggregate_of_the_package_passes(kind: type[wr.AggregateFunction]) -> None:
+    check_aggregate(example_aggregate(kind))
+
+
+def test_aggregates_of_ones_own_pass() -> None:
+    check_aggregate(Product("x"), [1.5, -2.0, 0.5, 4.0])
+    check_aggregate(Span("x"))
+    check_aggregate(Distance("x"))
+    check_aggregate(Distance("x", power=1.0), [(1, 2), (3, 3), (5, -1)])
+
+
+def test_an_aggregate_of_ones_own_may_read_two_columns_and_take_options() -> None:
+    assert Distance("x", "z", 1.0).compute([1, 2, None], [4, 2, 9]) == 3.0
+    assert repr(Distance("x", "z", 1.0)) == "distance('x', other='z', power=1.0)"
+
+
+def broken(**changed: Any) -> wr.AggregateFunction:
+    """The product, with something wrong."""
+    functions = {n: staticmethod(f) if callable(f) else f for n, f in changed.items()}
+    kind: Any = type("Odd", (Product,), functions)
+    return kind("x")  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"merge": lambda a, b: (a[0] + b[0],)}, r"odd\('x'\): merge: values cut at 0 give"),
+        ({"zero": lambda: (2.0,)}, r"zero must be neutral"),
+        ({"merge": lambda a, b: (a[0] * b[0] if a[0] > 4 else b[0],)}, r"merge: values cut at 1 give"),
+        ({"remove": lambda s, x: (s[0] - x,)}, r"remove does not undo add: the state \(1\.0,\), with \(3\.0,\)"),
+        ({"add": lambda s, x: (s[0] * x + 0.5,)}, r"merge: values cut at"),
+        ({"add": lambda s, x: (float(str(x)),)}, r"does not compile"),
+        ({"monotonic": "always"}, r"it is declared monotonic='always', and falls from"),
+        ({"duplicate_sensitive": False}, r"each value twice gives .*: declare duplicate_sensitive = True"),
+    ],
+)
+def test_what_is_wrong_is_told(changed: dict[str, Any], told: str) -> None:
+    values = [3.0, -1.0, 0.5, 3.0, 2.0] if "monotonic" in changed else [3.0, 1.5, 0.5, 3.0, 2.0]
+    with pytest.raises(AssertionError, match=told):
+        check_aggregate(broken(**changed), values)
+
+
+def test_an_order_that_is_not_declared_is_told() -> None:
+    class Newest(wr.AggregateFunction):
+        @staticmethod
+        def zero():
+            return (0.0, 0.0)
+
+        @staticmethod
+        def add(s, x):
+            return (1.0, x)
+
+        @staticmethod
+        def merge(a, b):
+            return b if b[0] > 0 else a
+
+        @staticmethod
+        def finish(s):
+            return s[1]
+
+    with pytest.raises(AssertionError, match=r"backwards give 3\.0, not 4\.0: declare order_sensitive = True"):
+        check_aggregate(Newest("x"), [3.0, 1.0, 4.0])
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [(1.0, 2.0), (3.0, 4.0)]])
+def test_values_that_do_not_fit_are_refused(values: list[Any]) -> None:
+    with pytest.raises(SpecError, match=r"values: .* must be at least two values, each of as many numbers as"):
+        check_aggregate(wr.sum("x"), values)
