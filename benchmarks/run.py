@@ -18,6 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import alone
 import data
+import fragments
+import latency
 import peers
 import streams
 import timing
@@ -145,7 +147,24 @@ def stream(spark: SparkSession, rows: int, rounds: int) -> None:
         say(f"over Spark's own count, {groups:,} groups", ratio, "at most 4")
 
 
-SECTIONS = {"threshold": threshold, "delta": delta, "tiny": tiny, "cores": cores, "memory": memory, "stream": stream}
+def latencies(spark: SparkSession, rows: int, rounds: int) -> None:
+    """From the arrival of the tuple that ends a frame to the frame in the sink."""
+    print(f"Latency at {latency.RATE:,} tuples a second, {latency.GROUPS:,} groups, in seconds")
+    print(f"{'':28}{'median':>10}{'99th':>10}{'measured':>12}{'tuples/s':>12}")
+    for name in latency.COMPETITORS:
+        median, high, n, rate = latency.measure(spark, name, 15.0 * rounds)
+        print(f"{name:28}{median:>10.2f}{high:>10.2f}{n:>12,}{rate:>12,.0f}", flush=True)
+
+
+def tow(spark: SparkSession, rows: int, rounds: int) -> None:
+    """What fragments save and cost where frames are filled."""
+    print(fragments.tables(spark))
+
+
+SECTIONS = {
+    "threshold": threshold, "delta": delta, "tiny": tiny, "cores": cores, "memory": memory, "stream": stream,
+    "latency": latencies, "fragments": tow,
+}  # fmt: skip
 
 
 def race(made: Competitors, rounds: int) -> dict[str, timing.Timing]:

@@ -1,0 +1,129 @@
+"""The two tables of "Framing systems II" on a made-up tow: what fragments save where frames are filled, and cost.
+
+Theirs are of tow13 of a dye cruise, in NiagaraST, in 2012; ours are of a tow like it: dye, then clear water for 150,000
+scans, then dye again. Frames are filled from the stream that they were found in. The kernel alone is run with the
+punctuation that their numbers suggest, every 230 tuples; on Spark, a batch is 8,000 tuples.
+"""
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+import windrow as wr
+from windrow.demo.tow import dye_tow
+from windrow.frames.fill_stream import Filler, FillPlan
+from windrow.frames.request import Layout, Request
+from windrow.frames.stream import StreamFramer, StreamPlan
+from windrow.spark.checkpoint import Pieces
+
+CLEAR = 150_000
+PUNCTUATION = 230
+BATCH = 8_000
+SCANS_A_SECOND = 24
+SCHEMES = {
+    "T+D frames (T > 0.2, D = 1)": {"min_count": 1, "segments": True},
+    "T+D frames (T > 0.2, D = 20)": {"min_count": 20},
+}
+THEIRS = {
+    ("T+D frames (T > 0.2, D = 1)", False): (151_026, 687, 151_026, 1_972, 4.765),
+    ("T+D frames (T > 0.2, D = 1)", True): (459, 209, 459, 215, 4.128),
+    ("T+D frames (T > 0.2, D = 20)", False): (960, 324, 1_029, 322, 7.798),
+    ("T+D frames (T > 0.2, D = 20)", True): (459, 215, 460, 302, 8.169),
+}
+"""Tuples held over all frames, at most and on average; over all punctuations; and the seconds of the query."""
+
+
+def tow() -> pa.Table:
+    """Scan by scan the time and the dye."""
+    before, after = (dye_tow(30_000, seed).table["flsp"].to_numpy() for seed in (13, 14))
+    rng = np.random.default_rng(13)
+    dye = np.concatenate([before, 0.02 + np.abs(rng.normal(0, 0.0035, CLEAR)), after])
+    micros = 1_250_000_000_000_000 + np.arange(dye.size) * 1_000_000 // SCANS_A_SECOND
+    return pa.table({"ts": pa.array(micros, pa.timestamp("us", "UTC")), "dye": dye})
+
+
+def in_kernel(table: pa.Table, scheme: wr.Scheme, fragments: bool) -> tuple[Any, float, int]:
+    """What the filler held, the seconds, and the tuples that were tagged."""
+    request = Request(scheme, "ts", (), (), {}, {"ts": table.schema.field("ts").type})
+    hits = {name: (lambda part: part["hit"].combine_chunks()) for name in scheme.predicates}
+    framer = StreamFramer(StreamPlan(request, Layout("on", (), hits, {}, ()), False, fragments), Pieces())
+    filler = Filler(FillPlan(request.clock, (), (), (), (), ("on",), (), {}, {}), Pieces())
+    dye = table["dye"].to_numpy()
+    tuples = pa.table({"on": table["ts"], "hit": pa.array(dye > 0.2)})
+    tagged, begin = 0, time.perf_counter()
+    for at in range(0, len(tuples), PUNCTUATION):
+        part = tuples.slice(at, PUNCTUATION).combine_chunks()
+        watermark = part["on"][-1].value
+        found, _ = framer.step([part], watermark)
+        tagged += sum(map(len, filler.step([part], map(piece_of, found), watermark, framer.unreported())))
+    tagged += sum(map(len, filler.finish(map(piece_of, framer.finish()))))
+    return filler.held, time.perf_counter() - begin, tagged
+
+
+def piece_of(found: pa.Table) -> pa.Table:
+    """Frames as the filler takes them."""
+    names = ["start", "end", "fragment", "final"]
+    return found.select(["frame", *names]).rename_columns(["number", *names])
+
+
+def on_spark(spark: SparkSession, folder: Path, scheme: wr.Scheme, fragments: bool) -> tuple[Any, float]:
+    """What the filling operator held, and the seconds of all batches."""
+
+    def stream() -> DataFrame:
+        read = spark.readStream.schema(spark.read.parquet(str(folder)).schema).option("maxFilesPerTrigger", 1)
+        return read.parquet(str(folder)).withWatermark("ts", "0 seconds")
+
+    filled = wr.fill(wr.frames(stream(), scheme, on="ts", fragments=fragments), stream(), on="ts")
+    checkpoint = tempfile.mkdtemp()
+    query = (
+        filled.writeStream.format("noop").option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+    )
+    query.awaitTermination()
+    took = [p["durationMs"]["triggerExecution"] / 1000 for p in query.recentProgress if p["numInputRows"]]
+    return wr.buffer_stats(spark, checkpoint).first(), sum(took[2:])
+
+
+def land(table: pa.Table) -> Path:
+    folder = Path(tempfile.mkdtemp())
+    for i, at in enumerate(range(0, len(table), BATCH)):
+        pq.write_table(table.slice(at, BATCH), folder / f"part-{i:03}.parquet")
+    return folder
+
+
+def tables(spark: SparkSession) -> str:
+    """Both tables, theirs beside ours."""
+    table = tow()
+    folder = land(table)
+    lines = [
+        f"Fragments: tuples held by the filling operator, {len(table):,} scans (most, mean)",
+        f"{'':32}{'theirs, 2012':>20}{f'every {PUNCTUATION}':>20}{f'Spark, {BATCH:,}':>20}",
+    ]
+    seconds = ["Fragments: seconds of the query", lines[1]]
+    for name, options in SCHEMES.items():
+        scheme = wr.Threshold("dye > 0.2", **options)
+        kernel_scheme = wr.Threshold("hit", **options)
+        lines.append(name)
+        seconds.append(name)
+        for fragments in (False, True):
+            in_kernel(table.slice(0, 20 * PUNCTUATION), kernel_scheme, fragments)
+            held, took, _ = in_kernel(table, kernel_scheme, fragments)
+            there, spark_took = on_spark(spark, folder, scheme, fragments)
+            theirs = THEIRS[name, fragments]
+            how = "fragments" if fragments else "no fragments"
+            ours = (held.most_at_frames, held.total_at_frames / max(held.frames, 1))
+            remote = (there["at_frames_max"], there["at_frames_mean"] or 0)
+            lines.append(row(f"  {how}, over all frames", theirs[:2], ours, remote))
+            ours, remote = (held.most, held.total / held.steps), (there["held_max"], there["held_mean"])
+            lines.append(row(f"  {how}, over all punctuation", theirs[2:4], ours, remote))
+            seconds.append(f"  {how:30}{theirs[4]:>20.2f}{took:>20.2f}{spark_took:>20.2f}")
+    return "\n".join([*lines, "", *seconds])
+
+
+def row(name: str, *pairs: tuple[float, float]) -> str:
+    return f"{name:32}" + "".join(f"{f'{most:,.0f}  {mean:,.0f}':>20}" for most, mean in pairs)

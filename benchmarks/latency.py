@@ -1,0 +1,71 @@
+"""Latency: from the arrival of the tuple that ends a frame to the frame in the sink, at a steady rate.
+
+Spark's rate source stamps a tuple when it makes it, which is when it arrives. The floor is the same stream handed on
+without any state: what Spark's micro-batches cost whoever works in them.
+"""
+
+import tempfile
+import time
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import windrow as wr
+
+RATE = 20_000
+GROUPS = 1_000
+WARM_UP = 12.0
+"""Seconds in which workers start and kernels load: they do not count."""
+
+
+def source(spark: SparkSession) -> DataFrame:
+    """Tuples at a steady rate; in each group, one of five is a miss, so that frames end all the time."""
+    read = spark.readStream.format("rate").option("rowsPerSecond", RATE).option("numPartitions", 2).load()
+    turn = F.floor(F.col("value") / GROUPS)
+    return read.select((F.col("value") % GROUPS).alias("g"), F.col("timestamp").alias("ts"), (turn % 5).alias("x"))
+
+
+def handed_on(spark: SparkSession) -> DataFrame:
+    """The floor."""
+    return source(spark).where("x = 0").select(F.col("ts").alias("arrived"))
+
+
+def watermarked(spark: SparkSession) -> DataFrame:
+    """Frames in the order of the watermark, which is as close behind the newest tuple as it can be."""
+    stream = source(spark).withWatermark("ts", "0 seconds")
+    return wr.frames(stream, wr.Threshold("x > 0"), on="ts", by="g").select(F.col("closed_at").alias("arrived"))
+
+
+def ordered(spark: SparkSession) -> DataFrame:
+    """Frames as tuples arrive."""
+    frames = wr.frames(source(spark), wr.Threshold("x > 0"), on="ts", by="g", ordered=True)
+    return frames.select(F.col("closed_at").alias("arrived"))
+
+
+COMPETITORS = {
+    "handed on, no state": handed_on,
+    "Windrow, ordered=True": ordered,
+    "Windrow, watermark of 0 s": watermarked,
+}
+
+
+def measure(spark: SparkSession, name: str, seconds: float) -> tuple[float, float, int, float]:
+    """Median and 99th percentile of the latency, how many were measured, and the tuples a second that were read."""
+    latencies: list[np.ndarray] = []
+    begin = time.time()
+
+    def see(batch: DataFrame, number: int) -> None:
+        arrived = batch.select(F.unix_micros("arrived").alias("at")).toArrow()["at"].to_numpy() / 1e6
+        now = time.time()
+        if now - begin > WARM_UP:
+            latencies.append(now - arrived)
+
+    stream = COMPETITORS[name](spark)
+    query = stream.writeStream.foreachBatch(see).option("checkpointLocation", tempfile.mkdtemp()).start()
+    time.sleep(WARM_UP + seconds)
+    rates = [p["processedRowsPerSecond"] and p["inputRowsPerSecond"] for p in query.recentProgress[-10:]]
+    query.stop()
+    found = np.concatenate(latencies)
+    median, high = np.percentile(found, [50, 99])
+    return float(median), float(high), found.size, float(np.median(rates))
