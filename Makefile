@@ -1,6 +1,7 @@
 # `make` lists the targets. Everything runs in .venv, which is built once and rebuilt when its inputs change.
 PYTHON ?= python3
 VENV   := .venv
+JOBS   ?= 2
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 KERNELS := $(VENV)/.kernels
@@ -34,8 +35,8 @@ demo: java venv $(KERNELS) ## find congestion episodes and dye frames in made-up
 	$(BIN)/windrow demo
 
 test: java redis venv $(KERNELS) ## core tests, then those that need Spark
-	$(BIN)/python -m pytest -m "not spark"
-	$(BIN)/python -m pytest -m spark
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not spark"
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m spark
 
 check: java venv $(KERNELS) ## lint, format, types, layers, examples in docstrings and README
 	$(BIN)/ruff check .

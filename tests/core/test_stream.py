@@ -90,9 +90,7 @@ def streamed(plan: StreamPlan, table: pa.Table, batches: list[list[int]], marks:
         bucket = StreamFramer.load(plan, shelf, state)
         tables, late = bucket.step([table.take(pa.array(rows, pa.int64()))], mark)
         assert sum(part.num_rows for part in late) == 0
-        assert bucket.waiting.rows == sum(
-            1 for r in _so_far(batches, rows) if table["on"][r].as_py() > mark
-        )
+        assert bucket.waiting.rows == sum(1 for r in _so_far(batches, rows) if table["on"][r].as_py() > mark)
         assert set(shelf) == {piece.number for piece in bucket.waiting.pieces}
         assert bucket.next_event() is None or bucket.next_event() > mark
         if plan.fragments:

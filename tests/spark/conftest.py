@@ -11,6 +11,7 @@ import redis
 from pyspark.sql import SparkSession
 
 import windrow as wr
+from cluster import Cluster
 from redis_server import redis_server
 
 HERE = str(Path(__file__).parent)
@@ -37,3 +38,10 @@ def store(redis_url) -> Iterator[redis.Redis]:
     with redis.Redis.from_url(redis_url, decode_responses=True) as client:
         client.flushall()
         yield client
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path)
+    yield made
+    made.stop()

@@ -12,7 +12,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import windrow as wr
 from cases import AGGREGATES, QUERIES, frame_locally, rows_of, table
@@ -54,6 +55,7 @@ def main(folder: Path, where: str) -> None:
             print(f"{name}: {plan} ok", flush=True)
     check_fill(spark, source)
     check_sql(spark, source)
+    check_stream(spark, folder)
     spark.stop()
 
 
@@ -64,6 +66,32 @@ def check_fill(spark: SparkSession, source: wr.ParquetSource) -> None:
     assert filled.num_rows > 0
     assert filled["n"].to_pylist() == filled["count"].to_pylist()
     print("fill ok", flush=True)
+
+
+def check_stream(spark: SparkSession, folder: Path) -> None:
+    """A stream of frames, filled from the stream it was found in, has as many tuples as it counts."""
+    provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
+    spark.conf.set("spark.sql.shuffle.partitions", "4")
+    log = str(folder / "log")
+    schema = spark.read.parquet(log).schema
+
+    def stream() -> DataFrame:
+        read = spark.readStream.schema(schema).option("maxFilesPerTrigger", 2).parquet(log)
+        return read.withColumn("t", F.timestamp_seconds("t")).withWatermark("t", "1 second")
+
+    frames = wr.frames(stream(), wr.Gap("2 seconds"), on="t", by="g", fragments=True, buckets=4)
+    filled = wr.fill(frames, stream(), on="t", by="g", agg={"n": wr.count()})
+    query = (
+        filled.writeStream.format("parquet").option("path", str(folder / "out"))
+        .option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+    )  # fmt: skip
+    query.awaitTermination()
+    found = spark.read.parquet(str(folder / "out")).select("g", "frame", "count", "n").toArrow()
+    assert found.num_rows > 100
+    assert found["n"].to_pylist() == found["count"].to_pylist()
+    assert len(set(zip(found["g"].to_pylist(), found["frame"].to_pylist(), strict=True))) == found.num_rows
+    print("stream ok", flush=True)
 
 
 def check_sql(spark: SparkSession, source: wr.ParquetSource) -> None:

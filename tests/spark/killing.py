@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -15,17 +16,18 @@ KILLS = int(os.environ.get("WINDROW_KILLS", "2"))
 """How often a query is killed; `make kill` does it 25 times and more."""
 
 
-def start(script: str, *words: str) -> subprocess.Popen[str]:
+def start(script: str, *words: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
     """Start a script that says "started" once its query runs, and wait for that."""
     command = [sys.executable, script, *words]
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    quiet = subprocess.DEVNULL
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=quiet, text=True, env=environment)
     assert running.stdout is not None
     assert running.stdout.readline() == "started\n"
     return running
 
 
-def kill(running: subprocess.Popen[str]) -> None:
-    """SIGKILL the driver, Python and Java alike, and the workers with it."""
+def kill(running: subprocess.Popen[Any]) -> None:
+    """SIGKILL a process and all that it started: of a driver, Python and Java alike, and the workers with it."""
     family = [running, *psutil.Process(running.pid).children(recursive=True)]
     for process in family:
         try:

@@ -1,6 +1,6 @@
 """A query over a folder of files that goes on from its checkpoint wherever it was stopped: to be killed by a test.
 
-python replay.py FOLDER
+python replay.py FOLDER [MASTER]
 """
 
 from __future__ import annotations
@@ -29,9 +29,26 @@ def source(spark: SparkSession, folder: Path) -> DataFrame:
     return read.withWatermark("t", "40 seconds")
 
 
+def on_cluster(master: str) -> SparkSession:
+    """A session on a cluster, with what a stream needs."""
+    settings = {
+        "spark.sql.streaming.stateStore.providerClass": (
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        ),
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.executor.memory": "1g",
+    }
+    builder = SparkSession.builder.master(master).appName("replay")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
 def main(folder: Path, master: str | None = None) -> None:
     """Run the query until the files are used up."""
-    spark = SparkSession.builder.master(master).getOrCreate() if master else wr.session(cores=2)
+    spark = on_cluster(master) if master else wr.session(cores=2)
     spark.sparkContext.setLogLevel("ERROR")
     query = (
         wr.frames(source(spark, folder), SCHEME, **ASKED).writeStream.format("parquet")

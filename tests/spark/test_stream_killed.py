@@ -54,9 +54,29 @@ def test_a_killed_driver_loses_nothing_and_repeats_nothing(spark, tmp_path):
     assert reached[-1] > 0, "the query got nowhere between two kills"
     running = start(replay.__file__, str(tmp_path))
     assert running.communicate()[0] == "done\n"
-    pieces = spark.read.parquet(str(tmp_path / "out"))
-    source = replay.source(spark, tmp_path)
-    rest = wr.frames(source, replay.SCHEME, **replay.ASKED, flush=str(checkpoint))
+    every_frame_is_there_once(spark, tuples, tmp_path)
+
+
+@pytest.mark.timeout(1800)
+def test_a_killed_worker_of_a_cluster_loses_nothing_and_repeats_nothing(spark, cluster, tmp_path):
+    tuples, checkpoint = land(tmp_path), tmp_path / "checkpoint"
+    chance = random.Random(17)
+    running = start(replay.__file__, str(tmp_path), cluster.url, environment=cluster.environment)
+    for _ in range(KILLS):
+        wait(running, checkpoint, committed(checkpoint) + chance.randint(1, 2))
+        time.sleep(chance.uniform(0, 1.0))
+        assert running.poll() is None, "the query ended before a worker was killed: it needs more files"
+        cluster.kill_worker()
+        cluster.add_worker()
+    assert running.communicate()[0] == "done\n"
+    every_frame_is_there_once(spark, tuples, tmp_path)
+
+
+def every_frame_is_there_once(spark, tuples: pa.Table, folder: Path) -> None:
+    """What is in the sink, and what the end of the stream leaves, are the frames of the table."""
+    pieces = spark.read.parquet(str(folder / "out"))
+    source = replay.source(spark, folder)
+    rest = wr.frames(source, replay.SCHEME, **replay.ASKED, flush=str(folder / "checkpoint"))
     keys = pieces.unionByName(rest).select("g", "frame", "fragment")
     assert keys.distinct().count() == keys.count()
     found = wr.assemble(pieces.unionByName(rest)).toArrow()
