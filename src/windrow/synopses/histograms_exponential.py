@@ -74,7 +74,8 @@ def caps_for(eps: float) -> tuple[int, int]:
 @njit(cache=True, **INLINED)
 def has_room(buckets: Buckets, amount: int) -> bool:
     """Whether there are enough levels for so many more ones."""
-    return bool(buckets.cursors[TOTAL] + amount < np.int64(1) << buckets.first.size)
+    levels = buckets.first.size
+    return bool(levels > 62 or buckets.cursors[TOTAL] + amount < np.int64(1) << levels)
 
 
 @njit(cache=True, **INLINED)

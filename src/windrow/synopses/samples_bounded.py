@@ -238,7 +238,7 @@ class BoundedPrioritySample(Sample):
     >>> sample = BoundedPrioritySample(Mean("speed"), Retention(60, "time"), Accuracy(0.1, 0.01), size=20)
     >>> sample.update(np.arange(1000) // 3, np.full(1000, 50.0))
     >>> sample.estimate()
-    Estimate(value=50.0, size=12)
+    Estimate(value=50.0, size=11)
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.2"
