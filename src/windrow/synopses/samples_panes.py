@@ -1,15 +1,17 @@
 """Reservoir sampling by panes: a reservoir for each part of the stream, and those in the window merged when asked.
 
-Vitter, "Random sampling with a reservoir"; Li, "Reservoir-sampling algorithms of time complexity O(n (1 + log(N /
-n)))"; the thesis' section 4.5.3, which leaves the merge open. A pane is a fixed length of the stream, by count or by
-time. Its reservoir is a sample without replacement of its elements; how many elements are passed over between two that
-enter is drawn at once. To merge is to draw how many of `size` items are from each pane, by the hypergeometric
-distribution, which is how many a sample of the whole would have there; and that many at random from the pane's
-reservoir.
+Vitter, "Random sampling with a reservoir"; Li, "Reservoir-sampling algorithms of time complexity O(n(1 + log(N/n)))";
+the thesis' section 4.5.3, which leaves the merge open. A pane is a fixed length of the stream, by count or by time. Its
+reservoir is a sample without replacement of its elements; how many elements are passed over between two that enter is
+drawn at once. To merge is to draw how many of `size` items are from each pane, by the hypergeometric distribution,
+which is how many a sample of the whole would have there; and that many at random from the pane's reservoir.
 
-Of the oldest pane a part has left the window: what is left of its reservoir is a sample of what is left of it. Should
-fewer be left than are drawn, all are taken. The draws at a merge depend only on the seed and on the number of elements
-so far, so asking changes nothing.
+Of the oldest pane a part may have left the window. It takes part in the merge as a whole, and then the items that have
+left are dropped: what stays of a sample of more than the window is a sample of the window, of fewer items. So the
+sample is of `size` items when the window starts with a pane, and in between of fewer, by less than a pane's share. A
+pane of which all elements are in its reservoir takes part with those in the window only, and none are lost.
+
+The draws at a merge depend only on the seed and on the number of elements so far, so asking changes nothing.
 """
 
 from __future__ import annotations
@@ -103,38 +105,42 @@ def hypergeometric(random: Random, marked: int, others: int, draws: int) -> int:
 
 
 @njit(cache=True, **INLINED)
-def _left(panes: Panes, common: Common, pane: int) -> tuple[int, int]:
-    """Copy the items of a pane that are in the window to the scratch: how many, and of how many elements."""
-    horizon = common.clock[NEWEST] - common.length
-    held = min(panes.elements[pane], panes.stamp.shape[1])
+def _list_items(panes: Panes, pane: int, horizon: int) -> int:
+    """List where the items are that a pane takes part with in a merge: how many there are."""
+    elements, size = panes.elements[pane], panes.stamp.shape[1]
     items = 0
-    for i in range(held):
-        if panes.stamp[pane, i] > horizon:
-            panes.scratch[items] = panes.value[pane, i]
+    for i in range(min(elements, size)):
+        if elements > size or panes.stamp[pane, i] > horizon:
+            panes.scratch[items] = i
             items += 1
-    if not common.by_time:
-        return items, int(min(panes.elements[pane], panes.newest[pane] - horizon))
-    return items, int(np.ceil(panes.elements[pane] * (items / held)))
+    return items
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def _merge(panes: Panes, common: Common, random: Random) -> None:
     """Let the items of the sample be a merge of all reservoirs."""
-    slots, cursors = common.slots, panes.cursors
+    slots, cursors, ring, size = common.slots, panes.cursors, panes.number.size, panes.stamp.shape[1]
+    horizon = common.clock[NEWEST] - common.length
     left = 0
     for j in range(cursors[HELD]):
-        left += _left(panes, common, (cursors[FIRST] + j) % panes.number.size)[1]
+        pane = (cursors[FIRST] + j) % ring
+        items = _list_items(panes, pane, horizon)
+        left += panes.elements[pane] if panes.elements[pane] > size else items
     wanted, put = min(slots.values.size, left), 0
     for j in range(cursors[HELD]):
-        items, elements = _left(panes, common, (cursors[FIRST] + j) % panes.number.size)
-        drawn = hypergeometric(random, elements, left - elements, wanted)
+        pane = (cursors[FIRST] + j) % ring
+        items = _list_items(panes, pane, horizon)
+        elements = panes.elements[pane] if panes.elements[pane] > size else items
         left -= elements
+        drawn = hypergeometric(random, elements, left, wanted)
         wanted -= drawn
-        for taken in range(min(drawn, items)):
+        for taken in range(drawn):
             at = taken + below(random, items - taken)
-            put_item(slots, put, panes.scratch[at])
+            i = panes.scratch[at]
             panes.scratch[at] = panes.scratch[taken]
-            put += 1
+            if panes.stamp[pane, i] > horizon:
+                put_item(slots, put, panes.value[pane, i])
+                put += 1
     for slot in range(put, slots.values.size):
         if slots.filled[slot]:
             drop_item(slots, slot)
@@ -164,7 +170,7 @@ def _roll(
         if not can_tick(common):
             return i
         moment = tick(common, on[i])
-        pane = _open(panes, moment // span, moment, common.length)
+        pane = _open(panes, (moment - 1) // span, moment, common.length)
         _take(panes, common.random, pane, moment, x[i])
         if every and (i + 1) % every == 0:
             out[(i + 1) // every - 1] = _give(panes, common, random)
@@ -226,7 +232,7 @@ class PaneReservoirs(Sample):
             np.zeros((ring, size), np.int64),
             np.zeros((ring, size)),
             np.zeros(2, np.int64),
-            np.zeros(size),
+            np.zeros(size, np.int64),
         )
 
     def _step(self, every: int, on: Array, x: Array, out: Array, at: int) -> int:
