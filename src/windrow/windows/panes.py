@@ -1,0 +1,203 @@
+"""From panes to windows: a window is a range of panes, and as both its ends only move on, it costs a few merges.
+
+Panes are rows in the order of group and time, one for each pane that has a tuple. A window of any kind is a range of
+these rows. Ranges are combined by two stacks: what is added at the back is merged into one state, and what leaves at
+the front comes off a stack of states, each of which is that of all rows from it up to where the stack was made.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from windrow.aggregates.compiled import merge_state, specialised, tag_for
+from windrow.aggregates.keeper import Keeper
+from windrow.aggregates.states import States
+from windrow.windows.specs import Shape
+
+Indices = npt.NDArray[np.int64]
+
+
+class Panes(NamedTuple):
+    """Panes that have tuples, in the order of group and number."""
+
+    group: Indices
+    number: Indices
+
+
+class Ranges(NamedTuple):
+    """Windows: the panes that they reach from and to, and the rows of those that there are, one window a row.
+
+    `start` and `end` are numbers of panes, the end not included; `first` and `last` are rows, the last not included.
+    """
+
+    group: Indices
+    start: Indices
+    end: Indices
+    first: Indices
+    last: Indices
+    complete: npt.NDArray[np.bool_]
+
+
+def windows_over(panes: Panes, shape: Shape, pane: int, until: int | None = None, *, empty: bool = False) -> Ranges:
+    """The windows of all groups that have a tuple, in order; those that end behind pane `until` are not complete.
+
+    Without `until` the stream ends with each group's last pane. With `empty`, windows between a group's first and last
+    that have no tuple are there too.
+    """
+    length = 0 if shape.length is None else shape.length // pane
+    every, emit = shape.every // pane, (shape.emit or shape.every) // pane
+    begins = np.flatnonzero(np.diff(panes.group, prepend=-1)) if panes.group.size else np.empty(0, np.int64)
+    n = _count(panes.group, panes.number, begins, length, every, emit, empty)
+    group, start, end, first, last = (np.empty(n, np.int64) for _ in range(5))
+    made = Ranges(group, start, end, first, last, np.empty(n, np.bool_))
+    past = np.iinfo(np.int64).max if until is None else until
+    _fill(panes.group, panes.number, begins, length, every, emit, past, until is None, empty, made)
+    return made
+
+
+@njit(cache=True)
+def _last_end(number: int, length: int, every: int) -> int:
+    """The end of the last window that has a pane; a landmark window, with all that follow, is cut at the first."""
+    first = number // every * every + every
+    return first if length == 0 else (number + length) // every * every
+
+
+@njit(cache=True)
+def _count(group: Any, number: Any, begins: Any, length: int, every: int, emit: int, empty: bool) -> int:
+    n = 0
+    for b in range(begins.size):
+        stop = begins[b + 1] if b + 1 < begins.size else group.size
+        first, low = begins[b], begins[b]
+        high = first
+        end = number[first] // emit * emit + emit
+        last_end = _last_end(number[stop - 1], length, every)
+        while end <= last_end:
+            whole = -(-end // every) * every
+            start = number[first] if length == 0 else whole - length
+            while high < stop and number[high] < end:
+                high += 1
+            while low < high and number[low] < start:
+                low += 1
+            if high > low or empty:
+                n += 1
+                end += emit
+            elif high < stop:
+                end = max(end + emit, number[high] // emit * emit + emit)
+            else:
+                break
+    return n
+
+
+@njit(cache=True)
+def _fill(
+    group: Any, number: Any, begins: Any, length: int, every: int, emit: int, until: int, own: bool, empty: bool,
+    made: Any,
+) -> None:  # fmt: skip
+    n = 0
+    for b in range(begins.size):
+        stop = begins[b + 1] if b + 1 < begins.size else group.size
+        first, low = begins[b], begins[b]
+        high = first
+        end = number[first] // emit * emit + emit
+        last_end = _last_end(number[stop - 1], length, every)
+        past = number[stop - 1] + 1 if own else until
+        while end <= last_end:
+            whole = -(-end // every) * every
+            start = number[first] if length == 0 else whole - length
+            while high < stop and number[high] < end:
+                high += 1
+            while low < high and number[low] < start:
+                low += 1
+            if high > low or empty:
+                made.group[n], made.start[n], made.end[n] = group[first], start, end
+                made.first[n], made.last[n] = low, high
+                made.complete[n] = end == whole and end <= past
+                n += 1
+                end += emit
+            elif high < stop:
+                end = max(end + emit, number[high] // emit * emit + emit)
+            else:
+                break
+
+
+def combined(keeper: Keeper, states: States, first: Indices, last: Indices) -> States:
+    """The state of each range of rows; from one range to the next, both ends move on or a new group begins.
+
+    >>> import pyarrow as pa, windrow as wr
+    >>> keeper = Keeper(wr.max("x"), pa.int64())
+    >>> states = keeper.empty(4)
+    >>> keeper.accumulate(states, np.arange(4).reshape(-1, 1), keeper.read(pa.array([3, 9, 2, 5])))
+    >>> keeper.finish(combined(keeper, states, np.array([0, 1, 2]), np.array([2, 3, 4]))).to_pylist()
+    [9, 9, 5]
+    """
+    found = keeper.empty(first.size)
+    if states.runs is not None:
+        return _merged(keeper, states, found, first, last)
+    n, width = states.numbers.shape
+    work = np.empty((2 * n + 2, width), states.numbers.dtype)
+    work[:n] = states.numbers
+    work[n : 2 * n] = states.numbers
+    owner: Any = type(keeper.aggregate)
+    zero = keeper.empty(1).numbers[0]
+    loop = specialised(_combine, owner)
+    loop(tag_for(keeper.aggregate, keeper.integral), states.seen, work, n, zero, first, last, found.seen, found.numbers)
+    return found
+
+
+@njit(cache=True)
+def _combine(tag: Any, seen: Any, work: Any, n: int, zero: Any, first: Any, last: Any, out_seen: Any, out: Any) -> None:
+    """Rows of `work`: the panes, the stack of states at the front, the state at the back, and the result."""
+    back, result = 2 * n, 2 * n + 1
+    low = middle = high = 0
+    back_seen = front_seen = 0
+    work[back] = zero
+    for w in range(first.size):
+        if first[w] >= high or first[w] < low:
+            # Nothing of the range before is in this one, or another group begins.
+            low = middle = high = first[w]
+            back_seen = front_seen = 0
+            work[back] = zero
+        for k in range(high, last[w]):
+            if seen[k]:
+                back_seen += seen[k]
+                merge_state(tag, work, back, k)
+        high = last[w]
+        if first[w] > low and first[w] >= middle:
+            # The stack at the front is used up: all that is at the back becomes one.
+            low, middle, front_seen = first[w], high, 0
+            for k in range(high - 1, low - 1, -1):
+                if seen[k] or not front_seen:
+                    work[n + k] = work[k]
+                    if front_seen:
+                        merge_state(tag, work, n + k, n + k + 1)
+                else:
+                    work[n + k] = work[n + k + 1]
+                front_seen += seen[k]
+            work[back] = zero
+            back_seen = 0
+        while low < first[w]:
+            front_seen -= seen[low]
+            low += 1
+        if front_seen:
+            work[result] = work[n + low]
+            if back_seen:
+                merge_state(tag, work, result, back)
+        else:
+            work[result] = work[back]
+        out_seen[w] = front_seen + back_seen
+        out[w] = work[result]
+
+
+def _merged(keeper: Keeper, states: States, found: States, first: Indices, last: Indices) -> States:
+    """The same for states that grow: the rows of each range are copied and put together."""
+    sizes = last - first
+    rows = np.repeat(first - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes) + np.arange(sizes.sum())
+    n = len(found)
+    both = found.joined(states.take(rows))
+    into = np.concatenate([np.arange(n), np.repeat(np.arange(n), sizes)])
+    keeper.merge(both, into, np.arange(n, n + rows.size))
+    return both.keep(np.arange(n))

@@ -1,0 +1,218 @@
+"""The kinds of windows, as a user writes them. Each is checked when it is made, and read on a clock later."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from numbers import Integral
+from typing import ClassVar, Literal, TypeAlias
+
+from windrow.errors import SpecError
+from windrow.frames.base import check_duration
+from windrow.frames.clock import Clock
+from windrow.frames.duration import Duration, to_clock
+
+Unit: TypeAlias = Literal["time", "rows", "times"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A window in whole steps: of the clock, of tuples, or of distinct times. A landmark window has no length."""
+
+    unit: Unit
+    length: int | None
+    every: int
+    emit: int | None = None
+
+    @property
+    def steps(self) -> list[int]:
+        """All lengths that a pane must divide."""
+        return [step for step in (self.length, self.every, self.emit) if step]
+
+
+@dataclass(frozen=True, repr=False)
+class Window:
+    """A kind of window; make one of `Sliding`, `Tumbling`, `Landmark`, `Rows` or `DistinctTimes`."""
+
+    unit: ClassVar[Unit] = "time"
+
+    def __repr__(self) -> str:
+        shown = [repr(getattr(self, item.name)) for item in fields(self) if item.name == fields(self)[0].name]
+        for item in fields(self)[1:]:
+            value = getattr(self, item.name)
+            if value != item.default:
+                shown.append(f"{item.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def shape(self, clock: Clock) -> Shape:
+        """The window in the steps of a clock."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, repr=False)
+class Sliding(Window):
+    """Windows of a fixed length in time, one behind the other by a fixed step.
+
+    A window has the tuples from its start on up to, but not at, its end. Windows end at all multiples of `every`, which
+    are counted from the zero of the clock: the beginning of 1970 in UTC, or the number 0. That is how Spark's own
+    `window` cuts them.
+
+    Parameters
+    ----------
+    length
+        How long a window is: a duration such as `"1 hour"`, or a number where `on` is one.
+    every
+        How far the next window is behind, at most the length.
+    emit
+        Report the window that is being formed before it is complete, at all multiples of this; it divides `every`.
+
+    Examples
+    --------
+    >>> Sliding("1 hour", "1 minute", emit="10 seconds")
+    Sliding('1 hour', every='1 minute', emit='10 seconds')
+    """
+
+    length: Duration
+    every: Duration
+    emit: Duration | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("length", "every", "emit"):
+            value = getattr(self, name)
+            if value is not None or name != "emit":
+                _check(value, name)
+
+    def shape(self, clock: Clock) -> Shape:
+        """The window in the steps of a clock."""
+        length, every = (_steps(getattr(self, name), clock, name) for name in ("length", "every"))
+        emit = None if self.emit is None else _steps(self.emit, clock, "emit")
+        if every > length:
+            raise SpecError(
+                f"every={self.every!r} is longer than length={self.length!r}: tuples would be in no window; "
+                "choose a step of at most the length"
+            )
+        if emit and every % emit:
+            raise SpecError(f"emit={self.emit!r} does not divide every={self.every!r}")
+        return Shape("time", length, every, emit)
+
+
+@dataclass(frozen=True, repr=False)
+class Tumbling(Window):
+    """Windows of a fixed length in time, one after the other.
+
+    Examples
+    --------
+    >>> Tumbling("5 minutes")
+    Tumbling('5 minutes')
+    """
+
+    length: Duration
+    emit: Duration | None = None
+
+    def __post_init__(self) -> None:
+        Sliding(self.length, self.length, self.emit)
+
+    def shape(self, clock: Clock) -> Shape:
+        """The window in the steps of a clock."""
+        return Sliding(self.length, self.length, self.emit).shape(clock)
+
+
+@dataclass(frozen=True, repr=False)
+class Landmark(Window):
+    """All tuples of the group so far, reported at all multiples of a step.
+
+    Examples
+    --------
+    >>> Landmark("1 second")
+    Landmark('1 second')
+    """
+
+    every: Duration
+
+    def __post_init__(self) -> None:
+        _check(self.every, "every")
+
+    def shape(self, clock: Clock) -> Shape:
+        """The window in the steps of a clock."""
+        return Shape("time", None, _steps(self.every, clock, "every"))
+
+
+@dataclass(frozen=True, repr=False)
+class Rows(Window):
+    """The last tuples of the group, by their number.
+
+    Parameters
+    ----------
+    n
+        How many tuples a window has.
+    every
+        After how many further tuples there is a window again; 1 by default.
+
+    Examples
+    --------
+    >>> Rows(100, every=10)
+    Rows(100, every=10)
+    """
+
+    n: int
+    every: int = 1
+
+    unit: ClassVar[Unit] = "rows"
+
+    def __post_init__(self) -> None:
+        for name in ("n", "every"):
+            _check_number(getattr(self, name), name)
+        if self.every > self.n:
+            raise SpecError(f"every={self.every} is more than n={self.n}: tuples would be in no window")
+
+    def shape(self, clock: Clock) -> Shape:
+        """The window in tuples."""
+        return Shape(self.unit, int(self.n), int(self.every))
+
+
+@dataclass(frozen=True, repr=False)
+class DistinctTimes(Rows):
+    """The tuples of the group's last distinct times.
+
+    Examples
+    --------
+    >>> DistinctTimes(3)
+    DistinctTimes(3)
+    """
+
+    unit: ClassVar[Unit] = "times"
+
+
+def _check(value: object, name: str) -> None:
+    if value is None:
+        raise SpecError(f"{name}: give a duration such as '5 minutes', or a number where `on` is one")
+    check_duration(value, name)
+
+
+def _check_number(value: object, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise SpecError(f"{name}: {value!r} is no number of tuples; it must be a whole number of at least 1")
+
+
+def _steps(value: Duration, clock: Clock, name: str) -> int:
+    """A duration in whole steps of a clock."""
+    length = to_clock(value, clock.kind, name)
+    if length <= 0:
+        raise SpecError(f"{name}={value!r} must be longer than nothing")
+    if clock.kind == "float" or length != int(length):
+        whole = "a date has whole days" if clock.kind == "date" else "an integer has whole steps"
+        if clock.kind == "float":
+            whole = "windows over floats are cut at whole numbers; scale `on`, or cast it to an integer"
+        if Fraction(length).denominator != 1:
+            raise SpecError(f"{name}={value!r}: {whole}")
+    return int(length)
+
+
+def pane_of(shapes: list[Shape]) -> int:
+    """The longest step that all windows are made of.
+
+    >>> pane_of([Shape("time", 60, 10), Shape("time", 300, 10), Shape("time", None, 4)])
+    2
+    """
+    return math.gcd(*(step for shape in shapes for step in shape.steps))
