@@ -3,8 +3,15 @@
 from windrow.synopses.base import EXACT, Accuracy, Retention, Synopsis
 from windrow.synopses.daba import DABA
 from windrow.synopses.fiba import FiBA
+from windrow.synopses.histograms import ExponentialHistogram, VarianceHistogram
 from windrow.synopses.lists import ExpirationList, Recomputation
 from windrow.synopses.panes import Panes
+from windrow.synopses.samples_bernoulli import BernoulliSample
+from windrow.synopses.samples_biased import BiasedReservoir
+from windrow.synopses.samples_bounded import BoundedPrioritySample
+from windrow.synopses.samples_chain import ChainSample
+from windrow.synopses.samples_panes import PaneReservoirs
+from windrow.synopses.samples_priority import PrioritySample
 from windrow.synopses.stacks import TwoStacks
 
 SYNOPSES: tuple[type[Synopsis], ...] = (
@@ -14,6 +21,14 @@ SYNOPSES: tuple[type[Synopsis], ...] = (
     TwoStacks,
     DABA,
     FiBA,
+    BernoulliSample,
+    ChainSample,
+    PrioritySample,
+    BoundedPrioritySample,
+    PaneReservoirs,
+    BiasedReservoir,
+    ExponentialHistogram,
+    VarianceHistogram,
 )
 """All synopses of the package, in the order of the taxonomy: exact ones, samples, histograms, quantiles."""
 
@@ -22,11 +37,19 @@ __all__ = [
     "EXACT",
     "SYNOPSES",
     "Accuracy",
+    "BernoulliSample",
+    "BiasedReservoir",
+    "BoundedPrioritySample",
+    "ChainSample",
     "ExpirationList",
+    "ExponentialHistogram",
     "FiBA",
+    "PaneReservoirs",
     "Panes",
+    "PrioritySample",
     "Recomputation",
     "Retention",
     "Synopsis",
     "TwoStacks",
+    "VarianceHistogram",
 ]
