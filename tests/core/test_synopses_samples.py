@@ -256,7 +256,7 @@ def expected(aggregate: Any, items: np.ndarray, elements: float) -> Any:
     return aggregate.compute(items.tolist())
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(STREAMS, CASES)
 def test_a_sample_tells_what_its_items_tell_and_they_are_in_the_window(
     stream: list[tuple[int, int]], case: Any
@@ -318,7 +318,7 @@ def test_an_outlier_that_has_left_leaves_no_trace(sampler: type[Sample]) -> None
 # The contract.
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(STREAMS, CASES, st.integers(1, 7), st.lists(st.integers(0, 90), max_size=4))
 def test_any_cut_and_any_round_trip_gives_the_same_answers(
     stream: list[tuple[int, int]], case: Any, every: int, cuts: list[int]
