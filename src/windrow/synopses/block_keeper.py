@@ -1,0 +1,55 @@
+"""Blocks with all the room that they need, and their way to bytes and back."""
+
+from __future__ import annotations
+
+from windrow.synopses.base import Instants
+from windrow.synopses.blocks import NEWEST, Blocks, Terms
+from windrow.synopses.blocks_room import with_room
+from windrow.synopses.blocks_update import Work, take
+from windrow.synopses.packing import pack_arrays, unpack_arrays
+from windrow.synopses.total_order import Keys
+
+VERSION = 1
+
+
+class BlockKeeper:
+    """Blocks with the room that they need: more is made whenever a kernel stops for want of it."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self.blocks = Blocks.make(terms)
+        self._make_work()
+
+    def take(self, on: Instants, keys: Keys) -> None:
+        """Take in elements."""
+        at = 0
+        while (at := take(self.terms, self.blocks, on, keys, at, keys.size, self.work)) < keys.size:
+            self.grow()
+
+    def grow(self) -> None:
+        """Make the room that was wanted."""
+        self.blocks = with_room(self.terms, self.blocks)
+        self._make_work()
+
+    def save(self, kind: str) -> bytes:
+        """The state as bytes."""
+        return pack_arrays(kind, VERSION, self.terms._asdict(), self.blocks.plain())
+
+    def load(self, kind: str, data: bytes) -> None:
+        """Go on from a saved state."""
+        arrays = unpack_arrays(data, kind, VERSION, self.terms._asdict())
+        self.blocks = self.blocks.of_plain(arrays)
+        self._make_work()
+
+    def _make_work(self) -> None:
+        self.work = Work.make(self.blocks)
+
+    @property
+    def newest(self) -> int:
+        """The newest `on`, or position if the retention is of a count."""
+        return int(self.blocks.cursors[NEWEST])
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the state takes."""
+        return sum(part.nbytes for part in (*self.blocks, *self.work))
