@@ -11,6 +11,7 @@ import pyarrow as pa
 import windrow as wr
 from windrow.aggregates import BUILTIN, AggregateFunction
 from windrow.frames import SCHEMES
+from windrow.testing import example_aggregate
 
 EXAMPLES: tuple[wr.Scheme, ...] = (
     wr.Aggregate(wr.sum("volume"), "<=", 100),
@@ -31,12 +32,13 @@ EXAMPLES: tuple[wr.Scheme, ...] = (
 AGGREGATE_COLUMNS = [
     "aggregate",
     "what it is",
-    "kind",
+    "bounded",
     "state",
     "values needed",
     "removes",
-    "monotonic",
     "duplicates count",
+    "robust",
+    "monotonic",
     "order counts",
     "over integers",
     "source",
@@ -70,7 +72,12 @@ def page() -> Iterator[str]:
         yield "| --- | --- |"
         yield from (row([f"`{item.name}`", default(item)]) for item in fields(scheme))
     yield "\n## Aggregates\n"
-    yield "Each adds a value, merges two states and finishes in constant time.\n"
+    yield (
+        "Bounded ones keep a state of one size: they add a value, merge two states and finish in time by that size.\n"
+        "Holistic ones keep every different value with how often it came: they add one in amortised logarithmic time\n"
+        "and finish in time by the number of different values. A robust one sums up all values, any other gives one\n"
+        "or some of them. A monotonic one never falls with one more value: always, or if no value is negative.\n"
+    )
     yield row(AGGREGATE_COLUMNS)
     yield row(["---"] * len(AGGREGATE_COLUMNS))
     yield from (row(aggregate_cells(aggregate)) for aggregate in BUILTIN)
@@ -78,20 +85,29 @@ def page() -> Iterator[str]:
 
 def aggregate_cells(aggregate: type[AggregateFunction]) -> list[str]:
     """The cells of one aggregate's row."""
-    made = aggregate("x")
+    made = example_aggregate(aggregate)
     return [
-        f"`{aggregate.__name__.lower()}`",
+        f"`{made!r}`",
         first_line(aggregate),
-        aggregate.kind,
-        f"{len(made.zero_state(False))} numbers",
+        f"{'yes' if made.bounded else 'no'}, {aggregate.kind}",
+        state_of(made),
         str(aggregate.needs),
         yes(made.invertible),
-        aggregate.monotonic,
         yes(aggregate.duplicate_sensitive),
+        yes(aggregate.robust),
+        aggregate.monotonic,
         yes(aggregate.order_sensitive),
         str(made.result_type(pa.int32())),
         aggregate.source,
     ]
+
+
+def state_of(aggregate: AggregateFunction) -> str:
+    """What is kept of the values of a frame."""
+    size = len(aggregate.zero_state(False))
+    if aggregate.form == "values":
+        return "the different values and their counts"
+    return f"{size} number{'s' if size > 1 else ''}" + (", by its options" if aggregate.form == "row" else "")
 
 
 def listed(words: frozenset[str]) -> str:

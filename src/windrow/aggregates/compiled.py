@@ -40,6 +40,16 @@ def _width(owner: Any) -> int:
     return len(owner.zero(False) if owner.keeps_integers else owner.zero())
 
 
+@cache
+def _row(width: int) -> Any:
+    """A compiled function that gives a row of a matrix as a tuple; reading number by number, it makes no view."""
+    last = width - 1
+    if not last:
+        return njit(lambda numbers, k: (numbers[k, 0],))
+    before = _row(last)
+    return njit(lambda numbers, k: (*before(numbers, k), numbers[k, last]))
+
+
 def _values_of(owner: Any) -> Any:
     """How a value, or a row of several, becomes the arguments of `add`."""
     reads = owner.reads
@@ -56,8 +66,8 @@ def _options_of(owner: Any) -> Any:
 def _state_of(owner: Any) -> Any:
     """How the state is found in the arrays that keep it."""
     if owner.form == "numbers":
-        width = _width(owner)
-        return njit(lambda numbers, runs, k: to_fixed_tuple(numbers[k], width))
+        row = _row(_width(owner))
+        return njit(lambda numbers, runs, k: row(numbers, k))
     if owner.form == "row":
         return njit(lambda numbers, runs, k: numbers[k])
 
@@ -80,9 +90,10 @@ def _add_value(tag: Any, numbers: Any, k: Any, x: Any) -> Callable[..., None]:
 
         return add_in_place
     width = _width(owner)
+    row = _row(width)
 
     def add_to_row(tag: Any, numbers: Any, k: Any, x: Any) -> None:
-        state = add(to_fixed_tuple(numbers[k], width), *(values(x) + options(tag)))
+        state = add(row(numbers, k), *(values(x) + options(tag)))
         for i in range(width):
             numbers[k, i] = state[i]
 
@@ -100,9 +111,10 @@ def _merge_state(tag: Any, numbers: Any, k: Any, other: Any) -> Callable[..., No
 
         return merge_in_place
     width = _width(owner)
+    row = _row(width)
 
     def merge_into_row(tag: Any, numbers: Any, k: Any, other: Any) -> None:
-        state = merge(to_fixed_tuple(numbers[k], width), to_fixed_tuple(numbers[other], width), *options(tag))
+        state = merge(row(numbers, k), row(numbers, other), *options(tag))
         for i in range(width):
             numbers[k, i] = state[i]
 

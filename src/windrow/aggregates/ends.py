@@ -20,6 +20,7 @@ class _End(AggregateFunction):
     keeps_integers: ClassVar[bool] = True
     accepts_instants: ClassVar[bool] = True
     duplicate_sensitive: ClassVar[bool] = False
+    robust: ClassVar[bool] = False
     order_sensitive: ClassVar[bool] = True
     source: ClassVar[str] = "Spark SQL's first and last"
 

@@ -21,6 +21,7 @@ class _Extreme(AggregateFunction):
     keeps_integers: ClassVar[bool] = True
     accepts_instants: ClassVar[bool] = True
     duplicate_sensitive: ClassVar[bool] = False
+    robust: ClassVar[bool] = False
     source: ClassVar[str] = "On a design space for sliding windows (2011), table 3.1"
 
     def result_type(self, values: pa.DataType) -> pa.DataType:

@@ -287,7 +287,7 @@ class Rank(AggregateFunction):
 
     @staticmethod
     def add(s: tuple[int], x: float, options: Options) -> tuple[int]:  # noqa: D102
-        return (s[0] + 1,) if x <= options[0] and options[1] else (s[0] + 0,)
+        return (s[0] + ((x <= options[0]) & (options[1] > 0)),)
 
     @staticmethod
     def merge(a: tuple[int], b: tuple[int], options: Options) -> tuple[int]:  # noqa: D102
@@ -299,4 +299,4 @@ class Rank(AggregateFunction):
 
     @staticmethod
     def remove(s: tuple[int], x: float, options: Options) -> tuple[int]:  # noqa: D102
-        return (s[0] - 1,) if x <= options[0] and options[1] else (s[0] - 0,)
+        return (s[0] - ((x <= options[0]) & (options[1] > 0)),)

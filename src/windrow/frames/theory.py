@@ -221,7 +221,7 @@ def aggregated(aggregate: AggregateFunction, values: Sequence[tuple[float, ...]]
     for value in values:
         state = kind.add(state, *value, *options)
     result: float = kind.finish(state, *options)
-    return result
+    return None if math.isnan(result) else result
 
 
 # Global conditions of lemma 2.
