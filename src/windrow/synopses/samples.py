@@ -97,7 +97,7 @@ class Sample(Synopsis):
             float(getattr(aggregate, "q", 0.0)),
             np.zeros(2, np.int64),
             seeded(seed),
-            Buckets.make(caps_for(accuracy.eps / 2)),
+            Buckets.make(caps_for(accuracy.eps / 2) if self.by_time else (1, 1)),
             Slots.make(self._capacity(), self._ordered),
         )
 
@@ -176,8 +176,9 @@ class Sample(Synopsis):
     @property
     def nbytes(self) -> int:
         """The memory that the state takes."""
-        parts = (self.kept, self.common.slots, self.common.counts if self.by_time else ())
-        return sum(array.nbytes for part in parts for array in part) + 32
+        common = self.common
+        parts = (self.kept, common.slots, common.counts, (common.clock, common.random))
+        return sum(array.nbytes for part in parts for array in part)
 
     def save(self) -> bytes:
         """The sample as bytes, with the state of its random numbers."""
