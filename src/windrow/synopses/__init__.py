@@ -5,6 +5,7 @@ from windrow.synopses.daba import DABA
 from windrow.synopses.fiba import FiBA
 from windrow.synopses.histograms import ExponentialHistogram, VarianceHistogram
 from windrow.synopses.lists import ExpirationList, Recomputation
+from windrow.synopses.ordered import Ordered
 from windrow.synopses.panes import Panes
 from windrow.synopses.samples_bernoulli import BernoulliSample
 from windrow.synopses.samples_biased import BiasedReservoir
@@ -21,6 +22,7 @@ SYNOPSES: tuple[type[Synopsis], ...] = (
     TwoStacks,
     DABA,
     FiBA,
+    Ordered,
     BernoulliSample,
     ChainSample,
     PrioritySample,
@@ -44,6 +46,7 @@ __all__ = [
     "ExpirationList",
     "ExponentialHistogram",
     "FiBA",
+    "Ordered",
     "PaneReservoirs",
     "Panes",
     "PrioritySample",

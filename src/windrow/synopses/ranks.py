@@ -1,0 +1,213 @@
+"""Rolling quantiles of many elements at once: all of them get ranks first, and the window is a set of ranks.
+
+Sorting is done once for a whole stretch of elements. Then each element sets one bit as it comes and clears it as it
+leaves, and the quantile is a bit that moves a few places at a time. A second, smaller set tells which words of the
+first have any bit, so that long gaps cost little.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+
+from windrow.synopses.algebra import move
+
+DIGIT, PASSES = 11, 6
+"""Keys are sorted by six digits of eleven bits, the last one first."""
+ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+ONE = np.uint64(1)
+
+
+@intrinsic
+def count_ones(typing_context: Any, word: Any) -> Any:
+    """How many bits of a word are set."""
+    return types.int64(types.uint64), lambda context, builder, signature, given: builder.ctpop(given[0])
+
+
+@intrinsic
+def lowest_one(typing_context: Any, word: Any) -> Any:
+    """The place of the lowest bit that is set."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return builder.cttz(given[0], context.get_constant(types.boolean, False))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def zeros_above(typing_context: Any, word: Any) -> Any:
+    """How many bits above the highest one that is set."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return builder.ctlz(given[0], context.get_constant(types.boolean, False))
+
+    return types.int64(types.uint64), generate
+
+
+@njit(cache=True)
+def sort_order(keys: Any) -> Any:
+    """The places of keys in the order of their size, those of equal ones in the order they have; by radix sort."""
+    n = keys.size
+    buckets = 1 << DIGIT
+    counts = np.zeros((PASSES, buckets), np.int64)
+    source, target = np.empty(n, np.uint64), np.empty(n, np.uint64)
+    order, spare = np.empty(n, np.int32), np.empty(n, np.int32)
+    for i in range(n):
+        key = np.uint64(keys[i]) ^ (ONE << np.uint64(63))
+        source[i], order[i] = key, i
+        for turn in range(PASSES):
+            counts[turn, (key >> np.uint64(turn * DIGIT)) & np.uint64(buckets - 1)] += 1
+    for turn in range(PASSES):
+        shift = np.uint64(turn * DIGIT)
+        if n and counts[turn, (source[0] >> shift) & np.uint64(buckets - 1)] == n:
+            continue
+        begin = 0
+        for digit in range(buckets):
+            begin, counts[turn, digit] = begin + counts[turn, digit], begin
+        for i in range(n):
+            digit = (source[i] >> shift) & np.uint64(buckets - 1)
+            place = counts[turn, digit]
+            counts[turn, digit] = place + 1
+            target[place], spare[place] = source[i], order[i]
+        source, target = target, source
+        order, spare = spare, order
+    return order
+
+
+@njit(cache=True)
+def merge_orders(keys: Any, older: Any, newer: Any, begin: int, order: Any, rank: Any) -> None:
+    """The order of all keys from that of the older ones and that of the newer ones, which start at `begin`."""
+    i = j = 0
+    for r in range(order.size):
+        if j == newer.size or (i < older.size and keys[older[i]] <= keys[newer[j] + begin]):
+            element = older[i]
+            i += 1
+        else:
+            element = np.int32(newer[j] + begin)
+            j += 1
+        order[r] = element
+        rank[element] = r
+
+
+@njit(cache=True)
+def still_there(order: Any, head: int) -> Any:
+    """The order without the elements before `head`, the others counted from there."""
+    kept = np.empty(order.size, np.int32)
+    n = 0
+    for element in order:
+        if element >= head:
+            kept[n] = element - head
+            n += 1
+    return kept[:n]
+
+
+@move
+def include(words: Any, used: Any, r: int) -> None:
+    """Put a rank into the set."""
+    w = r >> 6
+    words[w] |= ONE << np.uint64(r & 63)
+    used[w >> 6] |= ONE << np.uint64(w & 63)
+
+
+@move
+def exclude(words: Any, used: Any, r: int) -> None:
+    """Take a rank out of the set."""
+    w = r >> 6
+    words[w] &= ~(ONE << np.uint64(r & 63))
+    if words[w] == 0:
+        used[w >> 6] &= ~(ONE << np.uint64(w & 63))
+
+
+@move
+def next_used(used: Any, w: int) -> Any:
+    """The first word from `w` on that has a bit; there must be one."""
+    u = w >> 6
+    word = used[u] & (ALL << np.uint64(w & 63))
+    while word == 0:
+        u += 1
+        word = used[u]
+    return (u << 6) + lowest_one(word)
+
+
+@move
+def last_used(used: Any, w: int) -> Any:
+    """The last word up to `w` that has a bit; there must be one."""
+    u = w >> 6
+    word = used[u] & (ALL >> np.uint64(63 - (w & 63)))
+    while word == 0:
+        u -= 1
+        word = used[u]
+    return (u << 6) + 63 - zeros_above(word)
+
+
+@move
+def ahead(words: Any, used: Any, p: int, k: int) -> Any:
+    """The rank in the set that has `k` others before it, counted from `p` on."""
+    w = p >> 6
+    word = words[w] & (ALL << np.uint64(p & 63))
+    here = count_ones(word)
+    while here <= k:
+        k -= here
+        w = next_used(used, w + 1)
+        word = words[w]
+        here = count_ones(word)
+    for _ in range(k):
+        word &= word - ONE
+    return (w << 6) + lowest_one(word)
+
+
+@move
+def behind(words: Any, used: Any, p: int, k: int) -> Any:
+    """The `k`-th rank in the set before `p`, counted from there."""
+    w = p >> 6
+    word = words[w] & ~(ALL << np.uint64(p & 63))
+    here = count_ones(word)
+    while here < k:
+        k -= here
+        w = last_used(used, w - 1)
+        word = words[w]
+        here = count_ones(word)
+    for _ in range(k - 1):
+        word ^= ONE << np.uint64(63 - zeros_above(word))
+    return (w << 6) + 63 - zeros_above(word)
+
+
+@move
+def place_of(phi: float, n: int) -> int:
+    """The place of a quantile among `n` values in order, counted from 0: that of rank ⌈phi·n⌉."""
+    return max(1, min(n, math.ceil(phi * n))) - 1
+
+
+@njit(cache=True)
+def roll_ranks(
+    keys: Any, times: Any, held: int, order: Any, rank: Any, length: int, phi: float, left: int, every: int, out: Any
+) -> int:
+    """Let the keys after the first `held` come one by one; write a quantile whenever `left` is used up.
+
+    `times` is empty where `length` is a count. Returns the first element that is still in the window.
+    """
+    words = np.zeros((keys.size >> 6) + 2, np.uint64)
+    used = np.zeros((words.size >> 6) + 2, np.uint64)
+    for i in range(held):
+        include(words, used, rank[i])
+    head = p = below = given = 0
+    for i in range(held, keys.size):
+        while head < i and (times[head] <= times[i] - length if times.size else i - head == length):
+            below -= rank[head] < p
+            exclude(words, used, rank[head])
+            head += 1
+        below += rank[i] < p
+        include(words, used, rank[i])
+        left -= 1
+        if left == 0:
+            left = every
+            wanted = place_of(phi, i + 1 - head)
+            p = ahead(words, used, p, wanted - below) if below <= wanted else behind(words, used, p, below - wanted)
+            below = wanted
+            out[given] = keys[order[p]]
+            given += 1
+    return head
