@@ -22,6 +22,7 @@ import fragments
 import latency
 import peers
 import streams
+import synopses
 import timing
 import windrow as wr
 
@@ -161,9 +162,15 @@ def tow(spark: SparkSession, rows: int, rounds: int) -> None:
     print(fragments.tables(spark))
 
 
+def windows(spark: SparkSession, rows: int, rounds: int) -> None:
+    """Each exact synopsis beside the rolling functions of other libraries; no Spark in it."""
+    report = lambda line: print(f"  {line}", file=sys.stderr, flush=True)  # noqa: E731
+    print(synopses.table(max(1, rows // 20), max(1, rounds // 2), report))
+
+
 SECTIONS = {
     "threshold": threshold, "delta": delta, "tiny": tiny, "cores": cores, "memory": memory, "stream": stream,
-    "latency": latencies, "fragments": tow,
+    "latency": latencies, "fragments": tow, "synopses": windows,
 }  # fmt: skip
 
 

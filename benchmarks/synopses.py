@@ -1,0 +1,143 @@
+"""What a window costs in each exact synopsis beside the rolling functions of other libraries, on the same elements.
+
+Nanoseconds an element for taking it in and answering after each slide, and the bytes that the window takes. Run by
+`python benchmarks/run.py synopses`, or alone, which needs no Spark: `python benchmarks/synopses.py`.
+"""
+
+import os
+
+os.environ.setdefault("POLARS_MAX_THREADS", "1")  # all are measured on one core
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import bottleneck
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+
+import timing
+import windrow as wr
+from windrow.synopses import DABA, ExpirationList, FiBA, Ordered, Panes, Recomputation, Retention, TwoStacks
+
+WINDOWS = (100, 10_000, 1_000_000)
+AGGREGATES = {"sum": wr.sum("x"), "max": wr.max("x"), "variance": wr.variance("x"), "median": wr.median("x")}
+SQL = {"sum": "sum", "max": "max", "variance": "var_samp", "median": "median"}
+POLARS = {"sum": "rolling_sum", "max": "rolling_max", "variance": "rolling_var", "median": "rolling_median"}
+PANDAS = {"sum": "sum", "max": "max", "variance": "var", "median": "median"}
+BOTTLENECK = {"sum": "move_sum", "max": "move_max", "variance": "move_var", "median": "move_median"}
+DUCKDB_ROWS = 200_000
+"""DuckDB takes microseconds a row, so it is given fewer of them."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """One rolling aggregate over a stream."""
+
+    aggregate: str
+    window: int
+    every: int
+    x: np.ndarray
+
+    @property
+    def name(self) -> str:
+        return f"{self.aggregate}, window {self.window:,}, slide {self.every:,}"
+
+
+def work(rows: int) -> Iterator[Work]:
+    """All that is measured; a stream is at least three windows long."""
+    values = np.random.default_rng(7).normal(size=max(rows, 3 * max(WINDOWS)))
+    for aggregate in AGGREGATES:
+        for window in WINDOWS:
+            for every in (1, window // 10):
+                yield Work(aggregate, window, every, values[: max(rows, 3 * window)])
+
+
+def synopses(job: Work) -> dict[str, Callable[[], object]]:
+    """How each synopsis that is fit for it is made; recomputation is left out where it would take minutes."""
+    aggregate, retention = AGGREGATES[job.aggregate], Retention(job.window)
+    if job.aggregate == "median":
+        return {"Ordered": partial(Ordered, aggregate, retention)}
+    made: dict[str, Callable[[], object]] = {
+        "Panes": partial(Panes, aggregate, retention, every=job.every),
+        "TwoStacks": partial(TwoStacks, aggregate, retention),
+        "DABA": partial(DABA, aggregate, retention),
+        "FiBA": partial(FiBA, aggregate, retention),
+    }
+    if job.aggregate == "sum":
+        made = {"ExpirationList": partial(ExpirationList, aggregate, retention), **made}
+    if job.window // job.every <= 100:
+        made = {"Recomputation": partial(Recomputation, aggregate, retention), **made}
+    return made
+
+
+def peers(job: Work) -> dict[str, tuple[Callable[[], object], int]]:
+    """The same work by others, and on how many rows; those that cannot slide by more than one are left out."""
+    x, window, name = job.x, job.window, job.aggregate
+    found: dict[str, tuple[Callable[[], object], int]] = {}
+    options = {} if name in ("sum", "max", "median") else {"ddof": 1}
+    series, column = pd.Series(x), pl.Series(x)
+    pandas_rolling = series.rolling(window, step=job.every)
+    found["pandas"] = (getattr(pandas_rolling, PANDAS[name]), x.size)
+    if job.every > 1:
+        return found
+    found["bottleneck"] = (partial(getattr(bottleneck, BOTTLENECK[name]), x, window, **options), x.size)
+    found["Polars"] = (partial(getattr(column, POLARS[name]), window), x.size)
+    if window <= DUCKDB_ROWS:
+        found["DuckDB"] = (partial(in_duckdb, name, window, x[:DUCKDB_ROWS]), min(DUCKDB_ROWS, x.size))
+    return found
+
+
+def in_duckdb(name: str, window: int, x: np.ndarray) -> object:
+    table = pd.DataFrame({"i": np.arange(x.size), "x": x})
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.register("elements", table)
+        rows = f"ROWS BETWEEN {window - 1} PRECEDING AND CURRENT ROW"
+        return connection.sql(f"SELECT {SQL[name]}(x) OVER (ORDER BY i {rows}) FROM elements").fetchnumpy()
+
+
+def measure(rows: int, rounds: int, report: Callable[[str], object] = lambda line: None) -> Iterator[tuple[str, ...]]:
+    """A line for each synopsis and each peer: the work, who, nanoseconds, bytes, times the best peer's time."""
+    on = np.arange(max(rows, 3 * max(WINDOWS)))
+    for job in work(rows):
+        bytes_of, runs, sizes = {}, {}, {}
+        for name, make in synopses(job).items():
+            synopsis = make()
+            synopsis.roll(on[: job.x.size], job.x, job.every)  # compiles it, and fills the window
+            bytes_of[name], sizes[name] = synopsis.nbytes, job.x.size
+            runs[name] = lambda make=make, job=job: make().roll(on[: job.x.size], job.x, job.every)
+        others = peers(job)
+        runs |= {name: run for name, (run, _) in others.items()}
+        sizes |= {name: n for name, (_, n) in others.items()}
+        timings = timing.race(runs, rounds, warm_up=False, report=lambda line, job=job: report(f"{job.name}: {line}"))
+        cost = {name: 1e9 * timings[name].median / sizes[name] for name in runs}
+        best = min(cost[name] for name in others)
+        for name in sorted(cost, key=cost.__getitem__):
+            size = f"{bytes_of[name]:,}" if name in bytes_of else "-"
+            yield job.name, name, f"{cost[name]:.1f}", size, f"{cost[name] / best:.2f}"
+
+
+def table(rows: int, rounds: int, report: Callable[[str], object] = lambda line: None) -> str:
+    """All measurements in one table."""
+    lines = [f"Rolling work, {rows:,} elements or three windows: nanoseconds an element (median), bytes"]
+    lines.append(f"{'':44}{'':16}{'ns':>12}{'bytes':>16}{'/best peer':>12}")
+    before = ""
+    for job, name, cost, size, ratio in measure(rows, rounds, report):
+        lines.append(f"{'' if job == before else job:44}{name:16}{cost:>12}{size:>16}{ratio:>12}")
+        before = job
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    print(table(options.rows, options.rounds))
+
+
+if __name__ == "__main__":
+    main()
