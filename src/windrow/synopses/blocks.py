@@ -30,8 +30,12 @@ LEVELS = 48
 
 Rows: TypeAlias = npt.NDArray[np.void]
 
-N, NEWEST, TOP, WANTED_RUNS = 0, 1, 2, 3
-"""The cursors: elements so far, the newest `on`, the highest level in use, and the room for runs that is wanted."""
+N, NEWEST, TOP, WANTED_RUNS, TOO_MUCH_ROOM, STARTED = range(6)
+"""The cursors: elements so far, the newest `on`, the highest level in use, the room for runs that is wanted, whether
+some room is not needed any more, and for how many elements the blocks that start at them were begun."""
+
+ALIVE, RETIRING = 1, 2
+"""Whether blocks of a level are made, or only those that there are may still be needed; 0 if neither."""
 
 
 def _rows(*names: str) -> np.dtype[np.void]:
@@ -67,8 +71,8 @@ class Terms(NamedTuple):
 
 MAKING = _rows("since", "spacing", "alive", "waiting", "held", "room", "start", "wanted")
 """The block under construction at a level: the `on` of its first element; the logarithm of the distance, in ranks, of
-the quantiles it will keep; whether it is being made at all; whether a run of its length waits for its right half; and
-its summary: tuples, room for tuples, where they start in `summary`, and what room is wanted."""
+the quantiles it will keep; whether it is being made at all, see `ALIVE`; whether a run of its length waits for its
+right half; and its summary: tuples, room for tuples, where they start in `summary`, and what room is wanted."""
 
 SHELF = _rows("first", "held", "room", "places", "entries", "wanted")
 """The ring of finished blocks of one level and spacing: its oldest place, blocks, room for blocks, where its places
@@ -97,7 +101,7 @@ class Blocks(NamedTuple):
         """The state before the first element."""
         top = min(LEVELS - 1, terms.length.bit_length() - 1) if terms.fixed else terms.longest + 1
         return cls(
-            np.array([0, np.iinfo(np.int64).min // 2, top, 0]),
+            np.array([0, np.iinfo(np.int64).min // 2, top, 0, 0, 0]),
             np.zeros(LEVELS, MAKING),
             np.zeros((3, 0), np.int64),
             np.zeros(2, np.int64),

@@ -5,15 +5,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windrow.synopses.blocks import LEVELS, PLACE, WANTED_RUNS, Blocks, Rows, Terms
+from windrow.synopses.blocks import ALIVE, LEVELS, PLACE, TOO_MUCH_ROOM, WANTED_RUNS, Blocks, Rows, Terms
 from windrow.synopses.total_order import Keys
 
 
 def with_room(terms: Terms, blocks: Blocks) -> Blocks:
     """The same state with room for what the kernels noted as wanted."""
-    if blocks.making["wanted"].any():
-        blocks = _with_summaries(blocks)
-    if blocks.shelves["wanted"].any():
+    shrink = blocks.cursors[TOO_MUCH_ROOM] > 0
+    blocks.cursors[TOO_MUCH_ROOM] = 0
+    if blocks.making["wanted"].any() or shrink:
+        blocks = _with_summaries(terms, blocks)
+    if blocks.shelves["wanted"].any() or shrink:
         blocks = _with_shelves(terms, blocks)
     wanted = int(blocks.cursors[WANTED_RUNS])
     if wanted:
@@ -33,9 +35,10 @@ def _grown(rows: Rows, used: npt.NDArray[np.bool_], larger: Keys) -> Rows:
     return grown
 
 
-def _with_summaries(blocks: Blocks) -> Blocks:
+def _with_summaries(terms: Terms, blocks: Blocks) -> Blocks:
     old = blocks.making
-    new = _grown(old, np.ones(LEVELS, np.bool_), 2 * old["room"])
+    new = _grown(old, (old["alive"] == ALIVE) | (not terms.fixed), 2 * old["room"])
+    new["held"] = np.minimum(new["held"], new["room"])
     new["start"] = np.cumsum(new["room"]) - new["room"]
     summary = np.zeros((3, int(new["room"].sum())), np.int64)
     for before, after in zip(old, new, strict=True):
@@ -67,7 +70,7 @@ def _may_be_used(terms: Terms, blocks: Blocks) -> npt.NDArray[np.bool_]:
     """Whether blocks may come to a shelf: with a fixed retention, only to levels in use and not to smaller spacings."""
     level, spacing = _shelf_labels(terms)
     making = blocks.making[level]
-    return (making["alive"] > 0) & (spacing >= making["spacing"]) | (not terms.fixed)
+    return (making["alive"] == ALIVE) & (spacing >= making["spacing"]) | (not terms.fixed)
 
 
 def _shelf_labels(terms: Terms) -> tuple[Keys, Keys]:

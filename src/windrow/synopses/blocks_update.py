@@ -9,7 +9,19 @@ import numpy.typing as npt
 from numba import njit
 
 from windrow.synopses.algebra import WITHOUT_COUNTING
-from windrow.synopses.blocks import LEVELS, NEWEST, TOP, WANTED_RUNS, Blocks, N, Terms
+from windrow.synopses.blocks import (
+    ALIVE,
+    LEVELS,
+    NEWEST,
+    RETIRING,
+    STARTED,
+    TOO_MUCH_ROOM,
+    TOP,
+    WANTED_RUNS,
+    Blocks,
+    N,
+    Terms,
+)
 from windrow.synopses.gk_summary import Summary, answer_ranks, compress, insert_run
 from windrow.synopses.misra_gries import count_run, keep_most
 from windrow.synopses.moves import INLINED
@@ -68,7 +80,7 @@ def shelf_of(terms: Terms, level: int, spacing: int) -> int:
     return level * terms.classes + spacing - max(0, level - terms.longest)
 
 
-@njit(cache=True, **INLINED)
+@njit(cache=True, **WITHOUT_COUNTING)
 def start_block(terms: Terms, blocks: Blocks, level: int, on: int) -> None:
     """Begin the block of a level at the current element.
 
@@ -81,19 +93,35 @@ def start_block(terms: Terms, blocks: Blocks, level: int, on: int) -> None:
     if terms.fixed:
         needed = needed_for(terms, size, n + size)
         making[level].spacing = spacing_for(terms, needed)
-        before = making[level].alive
-        making[level].alive = size <= terms.length and needed < terms.reach * size
-        if before and not making[level].alive:
-            _clear_level(terms, blocks, level)
+        if size <= terms.length and needed < terms.reach * size:
+            making[level].alive = ALIVE
+        else:
+            _retire_level(terms, blocks, level)
     else:
         making[level].spacing = max(0, level - terms.longest)
-        making[level].alive = level <= terms.longest + 1
+        making[level].alive = ALIVE if level <= terms.longest + 1 else 0
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
-def _clear_level(terms: Terms, blocks: Blocks, level: int) -> None:
-    for shelf in range(level * terms.classes, (level + 1) * terms.classes):
-        blocks.shelves[shelf].held = 0
+def _start_blocks(terms: Terms, blocks: Blocks, on: int) -> None:
+    """Begin the blocks that start at the current element."""
+    level = 0
+    while level < LEVELS and blocks.cursors[N] & ((1 << level) - 1) == 0:
+        start_block(terms, blocks, level, on)
+        level += 1
+
+
+@njit(cache=True, **WITHOUT_COUNTING)
+def _retire_level(terms: Terms, blocks: Blocks, level: int) -> None:
+    """Make no more blocks of a level, and drop those there are when one block later no window is so small any more."""
+    making = blocks.making
+    if making[level].alive == ALIVE:
+        making[level].alive = RETIRING
+    elif making[level].alive == RETIRING:
+        making[level].alive = 0
+        blocks.cursors[TOO_MUCH_ROOM] = 1
+        for shelf in range(level * terms.classes, (level + 1) * terms.classes):
+            blocks.shelves[shelf].held = 0
 
 
 @njit(cache=True, **INLINED)
@@ -107,17 +135,17 @@ def climb(terms: Terms, blocks: Blocks, on: int) -> int:
     return i
 
 
-@njit(cache=True, **INLINED)
+@njit(cache=True, **WITHOUT_COUNTING)
 def lacks_room(terms: Terms, blocks: Blocks, height: int) -> bool:
-    """Whether the next element needs more room than there is; if so, notes how much is wanted."""
-    lacks, after = False, blocks.cursors[N] + 1
+    """Whether the next element needs another layout: more room, and it notes how much, or less for retired levels."""
+    lacks, after = blocks.cursors[TOO_MUCH_ROOM] > 0, blocks.cursors[N] + 1
     if 2 << height > blocks.runs.size:
         blocks.cursors[WANTED_RUNS] = 2 << height
         lacks = True
     making = blocks.making
     for level in range(blocks.cursors[TOP] + 1):
         cadence = level - making[level].spacing
-        if not making[level].alive or cadence > height:
+        if making[level].alive != ALIVE or cadence > height:
             continue
         if making[level].spacing:
             wanted = making[level].held + (1 << cadence)
@@ -152,7 +180,7 @@ def _lacks_shelf_room(terms: Terms, blocks: Blocks, level: int) -> bool:
     return lacks
 
 
-@njit(cache=True, **INLINED)
+@njit(cache=True, **WITHOUT_COUNTING)
 def merge_runs(left: Keys, right: Keys, out: Keys) -> None:
     """Merge two sorted runs of one length."""
     i, k, size = 0, 0, left.size
@@ -165,12 +193,12 @@ def merge_runs(left: Keys, right: Keys, out: Keys) -> None:
             k += 1
 
 
-@njit(cache=True, **INLINED)
+@njit(cache=True, **WITHOUT_COUNTING)
 def feed_levels(terms: Terms, blocks: Blocks, cadence: int, run: Keys, work: Work) -> None:
     """Give a run to each level that takes in runs of that length; long blocks first, see `start_block`."""
     making = blocks.making
     for level in range(blocks.cursors[TOP], cadence - 1, -1):
-        if making[level].alive and level - making[level].spacing == cadence:
+        if making[level].alive == ALIVE and level - making[level].spacing == cadence:
             if making[level].spacing:
                 _feed(terms, blocks, level, run, work)
             if blocks.cursors[N] & ((1 << level) - 1) == 0:
@@ -216,7 +244,7 @@ def _finish(terms: Terms, blocks: Blocks, level: int, run: Keys, work: Work) -> 
         copy(below.g, above.g, size)
         copy(below.delta, above.delta, size)
         making[level + 1].held = size
-        making[level + 1].alive = 1
+        making[level + 1].alive = ALIVE
         blocks.cursors[TOP] = max(blocks.cursors[TOP], level + 1)
 
 
@@ -257,7 +285,7 @@ def _count_distinct(run: Keys, values: Keys, counts: Keys) -> int:
     return to + 1
 
 
-@njit(cache=True, **INLINED)
+@njit(cache=True, **WITHOUT_COUNTING)
 def entries_at(terms: Terms, blocks: Blocks, shelf: int, index: int, each: int) -> tuple[int, Keys, Keys]:
     """The place, the values and the counts of the block that is `index` blocks after the oldest of its shelf."""
     shelves = blocks.shelves
@@ -268,7 +296,7 @@ def entries_at(terms: Terms, blocks: Blocks, shelf: int, index: int, each: int) 
     return shelves[shelf].places + ring, values, counts
 
 
-@njit(cache=True, **INLINED)
+@njit(cache=True, **WITHOUT_COUNTING)
 def _add_place(terms: Terms, blocks: Blocks, shelf: int, each: int) -> tuple[int, Keys, Keys]:
     blocks.shelves[shelf].held += 1
     return entries_at(terms, blocks, shelf, blocks.shelves[shelf].held - 1, each)  # type: ignore[no-any-return]
@@ -320,13 +348,12 @@ def _thin_oldest(terms: Terms, blocks: Blocks, shelf: int, each: int, work: Work
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def take_one(terms: Terms, blocks: Blocks, on: int, key: int, work: Work) -> bool:
-    """Take in an element; False, and nothing has changed, if there is too little room."""
+    """Take in an element; False, and it must be given again, if there is too little room."""
     cursors = blocks.cursors
     n = cursors[N]
-    level = 0
-    while level < LEVELS and n & ((1 << level) - 1) == 0:
-        start_block(terms, blocks, level, on)
-        level += 1
+    if cursors[STARTED] == n:
+        cursors[STARTED] = n + 1
+        _start_blocks(terms, blocks, on)
     height = climb(terms, blocks, on)
     if lacks_room(terms, blocks, height):
         return False
