@@ -1,4 +1,4 @@
-"""The contract of a synopsis: what is kept of the newest elements of a stream, so that an aggregate of them can be told.
+"""The contract of a synopsis: what is kept of the newest elements of a stream, to tell an aggregate of them.
 
 A synopsis is given elements in the order of their `on`; nobody tells it which ones leave the window, it must know that
 itself. What it can do is declared on its class, never guessed from its name: which retentions it keeps to, whether its
@@ -65,7 +65,7 @@ class Synopsis(ABC):
     exact: ClassVar[bool]
     """Whether its answers are those of recomputation."""
     deterministic: ClassVar[bool]
-    """Whether the same elements always give the same answer; if not exact, whether its error is always within bounds."""
+    """Whether the same elements always give the same answer, and, if it is not exact, its error is always in bounds."""
     source: ClassVar[str]
     """Where it is described."""
 
