@@ -1,9 +1,13 @@
 """Synopses: what is kept of a sliding window so that an aggregate of it can be told at any time."""
 
+from windrow.synopses.arasu_manku import ArasuMankuFixed, ArasuMankuVariable
 from windrow.synopses.base import EXACT, Accuracy, Retention, Synopsis
 from windrow.synopses.daba import DABA
 from windrow.synopses.fiba import FiBA
+from windrow.synopses.gk import GreenwaldKhanna
+from windrow.synopses.heavy_hitters import ArasuMankuHeavyHitters
 from windrow.synopses.histograms import ExponentialHistogram, VarianceHistogram
+from windrow.synopses.kll import KLLPanes
 from windrow.synopses.lists import ExpirationList, Recomputation
 from windrow.synopses.ordered import Ordered
 from windrow.synopses.panes import Panes
@@ -31,6 +35,11 @@ SYNOPSES: tuple[type[Synopsis], ...] = (
     BiasedReservoir,
     ExponentialHistogram,
     VarianceHistogram,
+    GreenwaldKhanna,
+    ArasuMankuFixed,
+    ArasuMankuVariable,
+    ArasuMankuHeavyHitters,
+    KLLPanes,
 )
 """All synopses of the package, in the order of the taxonomy: exact ones, samples, histograms, quantiles."""
 
@@ -39,6 +48,9 @@ __all__ = [
     "EXACT",
     "SYNOPSES",
     "Accuracy",
+    "ArasuMankuFixed",
+    "ArasuMankuHeavyHitters",
+    "ArasuMankuVariable",
     "BernoulliSample",
     "BiasedReservoir",
     "BoundedPrioritySample",
@@ -46,6 +58,8 @@ __all__ = [
     "ExpirationList",
     "ExponentialHistogram",
     "FiBA",
+    "GreenwaldKhanna",
+    "KLLPanes",
     "Ordered",
     "PaneReservoirs",
     "Panes",

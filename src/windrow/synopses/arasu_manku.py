@@ -12,7 +12,7 @@ from windrow.synopses.block_keeper import BlockKeeper
 from windrow.synopses.blocks import Blocks, N, Terms
 from windrow.synopses.blocks_cover import Cover, answer_quantiles, empty_cover, update_cover
 from windrow.synopses.blocks_update import Work, take
-from windrow.synopses.quantiles import Phi, QuantileSynopsis
+from windrow.synopses.quantiles import CompiledQuantiles, Phi
 from windrow.synopses.total_order import Keys
 
 
@@ -36,7 +36,7 @@ def _roll(
     return at
 
 
-class _ArasuManku(QuantileSynopsis):
+class _ArasuManku(CompiledQuantiles):
     exact: ClassVar[bool] = False
     deterministic: ClassVar[bool] = True
     source: ClassVar[str] = "Approximate counts and quantiles over sliding windows (2004)"

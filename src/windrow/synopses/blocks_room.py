@@ -36,8 +36,12 @@ def _grown(rows: Rows, used: npt.NDArray[np.bool_], larger: Keys) -> Rows:
 
 
 def _with_summaries(terms: Terms, blocks: Blocks) -> Blocks:
+    """With a fixed retention, summaries get shorter as the first window grows: they keep room for four runs."""
     old = blocks.making
     new = _grown(old, (old["alive"] == ALIVE) | (not terms.fixed), 2 * old["room"])
+    if terms.fixed:
+        run = 1 << (np.arange(LEVELS) - old["spacing"]).clip(0)
+        new["room"] = np.minimum(new["room"], np.maximum(old["wanted"], np.maximum(old["held"] + run, 4 * run)))
     new["held"] = np.minimum(new["held"], new["room"])
     new["start"] = np.cumsum(new["room"]) - new["room"]
     summary = np.zeros((3, int(new["room"].sum())), np.int64)
@@ -70,7 +74,8 @@ def _may_be_used(terms: Terms, blocks: Blocks) -> npt.NDArray[np.bool_]:
     """Whether blocks may come to a shelf: with a fixed retention, only to levels in use and not to smaller spacings."""
     level, spacing = _shelf_labels(terms)
     making = blocks.making[level]
-    return (making["alive"] == ALIVE) & (spacing >= making["spacing"]) | (not terms.fixed)
+    used: npt.NDArray[np.bool_] = (making["alive"] == ALIVE) & (spacing >= making["spacing"]) | (not terms.fixed)
+    return used
 
 
 def _shelf_labels(terms: Terms) -> tuple[Keys, Keys]:

@@ -154,7 +154,7 @@ def lacks_room(terms: Terms, blocks: Blocks, height: int) -> bool:
                 lacks |= _want(making, level + 1, wanted + (1 << cadence))
         if after & ((1 << level) - 1) == 0:
             lacks |= _lacks_shelf_room(terms, blocks, level)
-    return lacks
+    return lacks  # type: ignore[no-any-return]
 
 
 @njit(cache=True, **INLINED)

@@ -14,7 +14,7 @@ from windrow.errors import SpecError
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind
 from windrow.synopses.gk_summary import Summary, answer_ranks, compress, insert_run, merge_summaries
 from windrow.synopses.packing import pack_arrays, unpack_arrays
-from windrow.synopses.quantiles import Phi, QuantileSynopsis, why_not_eps
+from windrow.synopses.quantiles import CompiledQuantiles, Phi, why_not_eps
 from windrow.synopses.total_order import Keys
 
 SIZE, N, PENDING = 0, 1, 2
@@ -93,7 +93,7 @@ def _roll(state: _State, keys: Keys, at: int, every: int, phi: Numbers, out: Key
     return at
 
 
-class GreenwaldKhanna(QuantileSynopsis):
+class GreenwaldKhanna(CompiledQuantiles):
     """Quantiles of all elements since the start: of a landmark window, or of one pane.
 
     It knows no retention. Two of them can be merged, so panes of them make up a window.

@@ -54,6 +54,14 @@ class QuantileSynopsis(Synopsis):
             return f"it keeps to retentions by {' or '.join(sorted(cls.retentions))} only"
         return why_not_eps(accuracy)
 
+    @abstractmethod
+    def query(self, phi: Phi | None = None) -> Any:
+        """The quantiles of the elements in the window now, of the aggregate or of another `phi`; None without any."""
+
+
+class CompiledQuantiles(QuantileSynopsis):
+    """A synopsis of quantiles whose kernels take values as keys of the same order."""
+
     def query(self, phi: Phi | None = None) -> Any:
         """The quantiles of the elements in the window now, of the aggregate or of another `phi`; None without any."""
         asked = self.phi if phi is None else check_phi("phi", phi)
