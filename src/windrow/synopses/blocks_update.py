@@ -80,7 +80,7 @@ def shelf_of(terms: Terms, level: int, spacing: int) -> int:
     return level * terms.classes + spacing - max(0, level - terms.longest)
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def start_block(terms: Terms, blocks: Blocks, level: int, on: int) -> None:
     """Begin the block of a level at the current element.
 
@@ -102,7 +102,7 @@ def start_block(terms: Terms, blocks: Blocks, level: int, on: int) -> None:
         making[level].alive = ALIVE if level <= terms.longest + 1 else 0
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def _start_blocks(terms: Terms, blocks: Blocks, on: int) -> None:
     """Begin the blocks that start at the current element."""
     level = 0
@@ -135,7 +135,7 @@ def climb(terms: Terms, blocks: Blocks, on: int) -> int:
     return i
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def lacks_room(terms: Terms, blocks: Blocks, height: int) -> bool:
     """Whether the next element needs another layout: more room, and it notes how much, or less for retired levels."""
     lacks, after = blocks.cursors[TOO_MUCH_ROOM] > 0, blocks.cursors[N] + 1
@@ -180,7 +180,7 @@ def _lacks_shelf_room(terms: Terms, blocks: Blocks, level: int) -> bool:
     return lacks
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def merge_runs(left: Keys, right: Keys, out: Keys) -> None:
     """Merge two sorted runs of one length."""
     i, k, size = 0, 0, left.size
@@ -285,7 +285,7 @@ def _count_distinct(run: Keys, values: Keys, counts: Keys) -> int:
     return to + 1
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def entries_at(terms: Terms, blocks: Blocks, shelf: int, index: int, each: int) -> tuple[int, Keys, Keys]:
     """The place, the values and the counts of the block that is `index` blocks after the oldest of its shelf."""
     shelves = blocks.shelves
@@ -296,7 +296,7 @@ def entries_at(terms: Terms, blocks: Blocks, shelf: int, index: int, each: int) 
     return shelves[shelf].places + ring, values, counts
 
 
-@njit(cache=True, **WITHOUT_COUNTING)
+@njit(cache=True, **INLINED)
 def _add_place(terms: Terms, blocks: Blocks, shelf: int, each: int) -> tuple[int, Keys, Keys]:
     blocks.shelves[shelf].held += 1
     return entries_at(terms, blocks, shelf, blocks.shelves[shelf].held - 1, each)  # type: ignore[no-any-return]
