@@ -250,6 +250,17 @@ def test_late_tuples_and_late_frames_are_counted_and_left_out() -> None:
     assert names(filler.step([], [frame(1, 11, 12)], 12)) == [(11, 1), (12, 1)]
 
 
+def test_whole_frames_of_one_number_stay_apart() -> None:
+    for batches in ([[(0, 10, 20), (0, 40, 50)]], [[(0, 10, 20)], [(0, 40, 50)]]):
+        filler = Filler(plan_for(NOTHING, AGG), Dictionary())
+        found = filler.step([arrived(*range(0, 60, 5))], [], None)
+        for some in batches:
+            found += filler.step([], [frame(*one) for one in some], None)
+        found += filler.step([], [], 60)
+        rows = [(row["c1"], row["c2"], row["aggregate0"]) for part in found for row in part.to_pylist()]
+        assert sorted(rows) == [(10, 20, 3), (40, 50, 3)]
+
+
 def test_the_punctuation_of_the_frames_says_what_is_held() -> None:
     filler = Filler(plan_for(NOTHING, {}), Dictionary())
     # A frame is under way from 4 on: what is before it can go, what is in it cannot.

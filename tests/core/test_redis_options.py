@@ -14,6 +14,7 @@ from pyspark.sql import types as T
 
 import windrow as wr
 from windrow.spark.redis.options import RedisOptions, address, refuse_source_options
+from windrow.spark.redis.rows import RowReader
 from windrow.spark.redis.server import import_redis
 from windrow.spark.redis.source import fair_shares, id_key
 from windrow.spark.redis.values import reading_of, time_of, writing_of
@@ -185,3 +186,30 @@ def test_shares_use_the_limit_up_and_favour_nobody(behind, most):
     assert all(shares[name] <= behind[name] for name in behind)
     short = [shares[name] for name in behind if shares[name] < behind[name]]
     assert not short or max(shares.values()) - min(short) <= len(behind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "epoch", "text"),
+    [
+        (T.TimestampType(), None, "9999-12-31T23:59:59-05:00"),
+        (T.TimestampType(), None, "0001-01-01T00:00:00+05:00"),
+        (T.TimestampType(), "seconds", "1e400000000"),
+        (T.DoubleType(), None, "1e400"),
+        (T.FloatType(), None, "1e39"),
+    ],
+)
+def test_values_past_the_range_of_their_type_are_bad_and_not_fatal(kind, epoch, text):
+    asked = {"url": "redis://127.0.0.1", "stream": "s", "mode": "drop"} | ({"epoch": epoch} if epoch else {})
+    schema = T.StructType([T.StructField("x", kind), T.StructField("_time", T.TimestampType())])
+    reader = RowReader(schema, RedisOptions.read(asked))
+    assert reader.rows("s", [(b"1-0", {b"x": text.encode()})]).num_rows == 0
+    far = reader.rows("s", [(b"18446744073709551615-1", {})])
+    assert far.to_pylist() == [{"x": None, "_time": None}]
+
+
+def test_a_url_names_a_database_by_number_and_keeps_its_password():
+    with pytest.raises(wr.SpecError, match="url: 'abc' is no number of a database"):
+        RedisOptions.read({"url": "redis://127.0.0.1:6379/abc", "stream": "s"})
+    with pytest.raises(wr.SpecError) as caught:
+        RedisOptions.read({"url": "redis://u:se/cret@127.0.0.1:6379", "stream": "s"})
+    assert "cret" not in str(caught.value)

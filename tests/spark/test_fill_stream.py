@@ -88,8 +88,9 @@ def test_a_stream_tags_a_stream_by_fragments_and_goes_on_after_a_stop(spark, pla
         folder.mkdir()
         write(pq.read_table(Path(places[name]) / "part-0.parquet"), folder / "part-0.parquet", 0)
 
-    def filled(flush: str | None = None) -> DataFrame:
+    def filled(flush: str | None = None, before: str | None = None) -> DataFrame:
         frames = wr.frames(stream(spark, str(first["framed"])), SCHEME, on="t", by="g", fragments=True)
+        frames = wr.widen(frames, before=before)
         return wr.fill(frames, stream(spark, str(first["filling"])), on="t", by="g", flush=flush)
 
     run(filled(), tmp_path)
@@ -111,6 +112,8 @@ def test_a_stream_tags_a_stream_by_fragments_and_goes_on_after_a_stop(spark, pla
     assert all(row["held_mean"] <= row["held_max"] for row in stats)
     assert sum(row["frames"] for row in stats) > sum(batch["frames"] for batch in told)
     assert all(row["at_frames_mean"] <= row["at_frames_max"] <= row["held_max"] for row in stats if row["frames"])
+    with pytest.raises(wr.SourceError, match="was written with before=0, and now it is before=5000000"):
+        filled(flush=checkpoint, before="5 seconds").collect()
     # Both operators are in one checkpoint, and each is found.
     assert wr.open_frames(spark, checkpoint).columns == ["g", "frame", "start", "end", "count", "waiting"]
     with pytest.raises(wr.SpecError, match="flush: True is no checkpoint"):
@@ -187,8 +190,9 @@ def test_what_cannot_be_filled_in_a_stream_is_refused_before_it_starts(spark, pl
     bare = spark.readStream.schema(spark.read.parquet(places["filling"]).schema).parquet(places["filling"])
     with pytest.raises(wr.SpecError, match="column 't' has no watermark"):
         wr.fill(frames, bare, on="t", by="g")
-    with pytest.raises(wr.SpecError, match="nothing tells when all frames of some time have come"):
-        wr.fill(frames.where("count > 3"), source, on="t", by="g")
+    for changed in (frames.where("count > 3"), frames.where("count > 3").withWatermark("start", "1 hour")):
+        with pytest.raises(wr.UnsupportedError, match=r"no longer what wr\.frames or wr.widen gave"):
+            wr.fill(changed, source, on="t", by="g")
     with pytest.raises(
         wr.UnsupportedError, match=r"by: \[\] are not the columns by which the stream was framed, \['g'"
     ):
@@ -199,6 +203,11 @@ def test_what_cannot_be_filled_in_a_stream_is_refused_before_it_starts(spark, pl
     narrow = wr.frames(tuples.withColumn("g", tuples.g.cast("int")), SCHEME, on="t", by="g")
     with pytest.raises(wr.TypeMismatchError, match=r"column 'g' is of type int in the frames .* cast it to bigint"):
         wr.fill(narrow, source, on="t", by="g")
+    empty = spark.createDataFrame([(1, 0, None, None)], "g long, frame long, start timestamp, end timestamp")
+    with pytest.raises(wr.DataError, match=r"frames: column 'start' is null .*a frame needs its group, its number"):
+        wr.fill(empty, source, on="t", by="g")
+    with pytest.raises(wr.SpecError, match="checkpoint: None is no path"):
+        wr.buffer_stats(spark, None)
     with pytest.raises(wr.SourceError, match=r"holds no state of windrow\.fill"):
         wr.fill(frames, source, on="t", by="g", flush="/nowhere/at/all")
     history, whole = spark.read.parquet(places["filling"]), framed_table(spark, places)

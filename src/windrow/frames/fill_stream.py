@@ -210,7 +210,7 @@ class Filler:
             yield table
 
     def _not_late(self, frames: Iterable[pa.Table]) -> list[pa.Table]:
-        """Without frames that start where tuples may be gone; of a frame that is known no piece is late."""
+        """Without frames that start where tuples may be gone; of a frame that goes on no piece is late."""
         pieces = [table for table in frames if table.num_rows]
         if not pieces:
             return []
@@ -222,9 +222,10 @@ class Filler:
         if start.valid.size:
             fine &= start.valid
         if not fine.all():
-            known = {*zip(self.open.group.tolist(), self.open.number.tolist(), strict=True)}
+            goes_on = ~self.open.final
+            known = {*zip(self.open.group[goes_on].tolist(), self.open.number[goes_on].tolist(), strict=True)}
             known |= {*zip(group[fine].tolist(), number[fine].tolist(), strict=True)}
-            for i in np.flatnonzero(~fine):
+            for i in np.flatnonzero(~fine & (table.column("fragment").to_numpy() > 0)):
                 fine[i] = (int(group[i]), int(number[i])) in known
             self.counts.late += int((~fine).sum())
         return [table.filter(pa.array(fine))] if fine.any() else []
@@ -261,9 +262,11 @@ class Filler:
         )
         every = Open(*(np.concatenate(columns) for columns in zip(known, new, strict=True)))
         fragment = np.concatenate([np.full(known.group.size, -1), table.column("fragment").to_numpy()])
-        order = np.lexsort((fragment, every.number, every.group))
+        # A frame that came whole stands alone: another of its number in its group is another frame.
+        alone = np.where(every.final & (fragment <= 0), np.arange(1, fragment.size + 1), 0)
+        order = np.lexsort((fragment, alone, every.number, every.group))
         every = every.take(order)
-        same = (np.diff(every.group) == 0) & (np.diff(every.number) == 0)
+        same = np.all([np.diff(column) == 0 for column in (every.group, every.number, alone[order])], axis=0)
         runs = Runs(order, np.flatnonzero(np.concatenate([[True], ~same])))
         self.open = Open(
             every.group[runs.begins],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,6 +45,12 @@ def check_state(about: Mapping[str, Any], version: int, now: Mapping[str, Any]) 
                 f"the checkpoint was written with {name}={before}, and now it is {name}={now[name]}; "
                 "start with a new checkpoint, or ask for what was asked before"
             )
+
+
+def plan_of(data: bytes) -> dict[str, Any]:
+    """What a saved state was asked for."""
+    asked: dict[str, Any] = json.loads(unpack(data)[0].schema.metadata[b"windrow"])["plan"]
+    return asked
 
 
 def columns_of(prefix: str, fields: Any) -> dict[str, Any]:

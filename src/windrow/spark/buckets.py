@@ -48,12 +48,20 @@ def bucket_of(by: Sequence[Column], buckets: int) -> Column:
     return (F.pmod(F.xxhash64(*by), F.lit(buckets)) if by else F.lit(0)).cast("int")
 
 
+TUPLE_NEEDS = "a tuple needs its place: drop them before, or say nulls_on='drop'"
+
+
 def in_buckets(
-    df: DataFrame, by: Sequence[Column], buckets: int, places: Mapping[str, str] | None = None, nulls_on: str = "error"
+    df: DataFrame,
+    by: Sequence[Column],
+    buckets: int,
+    places: Mapping[str, str] | None = None,
+    nulls_on: str = "error",
+    needs: str = TUPLE_NEEDS,
 ) -> DataFrame:
-    """Rows in pieces of Arrow by bucket; `places` names the columns that may not be null, as the user knows them."""
+    """Rows in pieces of Arrow by bucket; `places` names the columns that may not be null, and `needs` says why."""
     return df.withColumn(BUCKET, bucket_of(by, buckets)).mapInArrow(
-        _packer(dict(places or {}), nulls_on), _PACKED_SPARK
+        _packer(dict(places or {}), nulls_on, needs), _PACKED_SPARK
     )
 
 
@@ -62,13 +70,13 @@ def out_of_buckets(found: DataFrame, schema: StructType) -> DataFrame:
     return found.mapInArrow(_unpacker(to_arrow_schema(schema, timezone="UTC")), schema)
 
 
-def _packer(places: dict[str, str], nulls_on: str) -> MapInArrow:
+def _packer(places: dict[str, str], nulls_on: str, needs: str) -> MapInArrow:
     """The function that sorts rows into buckets, a piece of Arrow each; rows without a place are dropped here."""
 
     def pack_buckets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         dropped = 0
         for table in in_larger_tables(batches):
-            whole = _without_nulls(table, places, nulls_on)
+            whole = _without_nulls(table, places, nulls_on, needs)
             dropped += table.num_rows - whole.num_rows
             yield from _by_bucket(_in_utc(whole))
         # The first bucket hears of every batch, so that a query that was changed is refused before anything is framed.
@@ -77,17 +85,14 @@ def _packer(places: dict[str, str], nulls_on: str) -> MapInArrow:
     return pack_buckets
 
 
-def _without_nulls(table: pa.Table, places: dict[str, str], nulls_on: str) -> pa.Table:
+def _without_nulls(table: pa.Table, places: dict[str, str], nulls_on: str, needs: str) -> pa.Table:
     lacks = None
     for at, name in places.items():
         values = table.column(at)
         missing = pc.is_null(values, nan_is_null=pa.types.is_floating(values.type))
         n = pc.sum(missing).as_py() or 0
         if n and nulls_on == "error":
-            raise DataError(
-                f"column {name!r} is null or NaN in {n} tuples of the stream; a tuple needs its place: drop them "
-                "before, or say nulls_on='drop'"
-            )
+            raise DataError(f"column {name!r} is null or NaN in {n} row{'s'[: n - 1]} of the stream; {needs}")
         if n:
             lacks = missing if lacks is None else pc.or_(lacks, missing)
     return table if lacks is None else table.filter(pc.invert(lacks))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -13,8 +15,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from windrow.errors import SourceError
+from windrow.errors import SourceError, SpecError
 from windrow.frames.fill_stream import filling_told
+from windrow.frames.packing import plan_of
 from windrow.frames.stream import Snapshot, StreamFramer, StreamPlan
 
 FROM_TABLE = Callable[[pa.Table], pa.Table]
@@ -32,7 +35,7 @@ _BUFFERS = pa.schema(
 )  # fmt: skip
 
 
-def open_frames(spark: SparkSession, checkpoint: str, *, operator: int | None = None) -> DataFrame:
+def open_frames(spark: SparkSession, checkpoint: str | os.PathLike[str], *, operator: int | None = None) -> DataFrame:
     """The state of a query over a stream, from its checkpoint: what is open and what waits, group by group.
 
     Parameters
@@ -53,12 +56,14 @@ def open_frames(spark: SparkSession, checkpoint: str, *, operator: int | None = 
     rows = buckets_of(spark, checkpoint, FRAMING, operator)
     first = rows.where("piece is null").select("data").first()
     if first is None:
-        raise SourceError(f"checkpoint {checkpoint!r}: no batch has been committed yet, so there is no state")
+        raise SourceError(
+            f"checkpoint {os.fspath(checkpoint)!r}: no batch has been committed yet, so there is no state"
+        )
     schema = Snapshot(bytes(first["data"])).schema
     return rows.groupBy("bucket").applyInArrow(_describe(schema), from_arrow_schema(schema))
 
 
-def buffer_stats(spark: SparkSession, checkpoint: str, *, operator: int | None = None) -> DataFrame:
+def buffer_stats(spark: SparkSession, checkpoint: str | os.PathLike[str], *, operator: int | None = None) -> DataFrame:
     """How many tuples a query of `wr.fill` held for frames to come, from its checkpoint.
 
     Parameters
@@ -81,17 +86,48 @@ def buffer_stats(spark: SparkSession, checkpoint: str, *, operator: int | None =
     return rows.select("bucket", "data").mapInArrow(_buffers, from_arrow_schema(_BUFFERS))
 
 
-def flushed(spark: SparkSession, plan: StreamPlan, schema: StructType, checkpoint: str) -> DataFrame:
+def flushed(spark: SparkSession, plan: StreamPlan, schema: StructType, checkpoint: str | os.PathLike[str]) -> DataFrame:
     """The frames that an ended stream still owes: of the tuples that wait, and those that are open, cut by the end."""
     out = to_arrow_schema(schema, timezone="UTC")
-    return buckets_of(spark, checkpoint, FRAMING).groupBy("bucket").applyInArrow(_finish(plan, out), schema)
+    buckets = buckets_of(spark, checkpoint, FRAMING, asked=plan.fingerprint)
+    return buckets.groupBy("bucket").applyInArrow(_finish(plan, out), schema)
 
 
-def buckets_of(spark: SparkSession, checkpoint: str, names: tuple[str, str], operator: int | None = None) -> DataFrame:
-    """A row for each bucket's state, with a null piece, and one for each piece of tuples that wait in it."""
+def buckets_of(
+    spark: SparkSession,
+    checkpoint: str | os.PathLike[str],
+    names: tuple[str, str],
+    operator: int | None = None,
+    asked: Mapping[str, Any] | None = None,
+) -> DataFrame:
+    """A row for each bucket's state, with a null piece, and one for each piece of tuples that wait in it.
+
+    Where a query has several operators of a kind, one must be named, or it must be said what it was asked for.
+    """
+    if not isinstance(checkpoint, str | os.PathLike):
+        raise SpecError(f"checkpoint: {checkpoint!r} is no path; give the checkpointLocation of the query")
+    checkpoint = os.fspath(checkpoint)
+    if operator is not None:
+        return _state(spark, checkpoint, names, operator)
+    operators = _operators(spark, checkpoint, names[0])
+    found = [_state(spark, checkpoint, names, number) for number in operators]
+    if len(found) == 1:
+        return found[0]
+    if asked is None:
+        listed = ", ".join(map(str, operators))
+        raise SpecError(
+            f"operator: the query of checkpoint {checkpoint!r} has several of the kind, {listed}; say which is meant, "
+            f"such as operator={operators[0]}"
+        )
+    for state in found:
+        first = state.where("piece is null").select("data").first()
+        if first is not None and plan_of(bytes(first["data"])) == asked:
+            return state
+    return found[0]
+
+
+def _state(spark: SparkSession, checkpoint: str, names: tuple[str, str], operator: int) -> DataFrame:
     value, pieces = names
-    if operator is None:
-        operator = _find_operator(spark, checkpoint, value)
     state = spark.read.format("statestore").option("path", checkpoint).option("operatorId", operator)
     try:
         groups = state.option("stateVarName", value).load()
@@ -102,18 +138,21 @@ def buckets_of(spark: SparkSession, checkpoint: str, names: tuple[str, str], ope
         raise _no_state(checkpoint, value, error, operator) from None
 
 
-def _find_operator(spark: SparkSession, checkpoint: str, name: str) -> int:
-    """The number of the first operator that has a state of that name."""
+def _operators(spark: SparkSession, checkpoint: str, name: str) -> list[int]:
+    """The numbers of the operators that have a state of that name."""
     try:
         found = spark.read.format("state-metadata").load(checkpoint)
         rows = found.select("operatorId", "operatorProperties").collect()
     except (PySparkException, Py4JError) as error:
         raise _no_state(checkpoint, name, error) from None
+    operators = []
     for row in sorted(rows, key=lambda row: row["operatorId"]):
         variables = json.loads(row["operatorProperties"] or "{}").get("stateVariables", [])
         if name in {variable["stateName"] for variable in variables}:
-            return int(row["operatorId"])
-    raise _no_state(checkpoint, name)
+            operators.append(int(row["operatorId"]))
+    if not operators:
+        raise _no_state(checkpoint, name)
+    return operators
 
 
 def _no_state(checkpoint: str, name: str, error: Exception | None = None, operator: int | None = None) -> SourceError:

@@ -112,10 +112,13 @@ def fill(
     check_session(tuples.sparkSession)
     check_policy(nulls_on)
     meeting = meet(framed, tuples, on, by, agg, order_by)
-    if framed.isStreaming or tuples.isStreaming:
-        return stream_fill(framed, tuples, meeting, nulls_on, StreamOptions(flush=flush))
-    StreamOptions(flush=flush).refuse_for_tables()
+    options = StreamOptions(flush=flush)
+    streaming = framed.isStreaming or tuples.isStreaming
+    if not streaming:
+        options.refuse_for_tables()
     tuples = settle(framed, tuples, meeting, nulls_on)
+    if streaming:
+        return stream_fill(framed, tuples, meeting, nulls_on, options)
     return aggregated(framed, tuples, meeting) if meeting.agg else tagged(framed, tuples, meeting)
 
 

@@ -6,6 +6,9 @@ whichever side streams. `frames/fill_stream.py` does the work.
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import count
@@ -28,7 +31,7 @@ from windrow.frames.packing import pack, unpack
 from windrow.frames.stream import StreamFramer, StreamPlan
 from windrow.spark.buckets import BUCKETS, BucketState, check_state_store, in_buckets, out_of_buckets
 from windrow.spark.checkpoint import FILLING, FRAMING, FROM_TABLE, Pieces, buckets_of, in_schema, parts_of
-from windrow.spark.meeting import Meeting, aggregate_fields
+from windrow.spark.meeting import FRAME_NEEDS, Meeting, aggregate_fields
 from windrow.spark.resolve import Columns, arrow_type, column
 from windrow.spark.stream import Punctuated, StreamOptions, check_watermark, has_watermark
 
@@ -80,14 +83,7 @@ def _check_sides(framed: DataFrame, tuples: DataFrame, meeting: Meeting, made_of
     if not framed.isStreaming:
         return
     if made_of is None:
-        if not isinstance(framed.schema[meeting.start].dataType, TimestampType) or not has_watermark(
-            framed.schema[meeting.start]
-        ):
-            raise SpecError(
-                f"frames: nothing tells when all frames of some time have come; give what wr.frames or wr.widen gave "
-                f"as it is, and filter the result, or call withWatermark({meeting.start!r}, '1 hour') on a stream of "
-                "frames from elsewhere, with a delay as long as a frame may take to come after its start"
-            )
+        _check_foreign(framed, meeting)
         return
     if meeting.frame_keys != made_of.plan.request.by:
         raise UnsupportedError(
@@ -101,6 +97,32 @@ def _check_sides(framed: DataFrame, tuples: DataFrame, meeting: Meeting, made_of
                 f"by: column {name!r} is of type {types[name].simpleString()} in the frames and of a wider type in the "
                 f"source; cast it to {kind.simpleString()} before the stream is framed"
             )
+
+
+def _check_foreign(framed: DataFrame, meeting: Meeting) -> None:
+    """Refuse a stream of frames that does not tell itself how far it is."""
+    if is_framed_here(framed):
+        raise UnsupportedError(
+            "frames: this stream is no longer what wr.frames or wr.widen gave, so it cannot tell when a tuple of the "
+            "source can be in no frame any more; fill the frames as they are and filter the result, or write the "
+            "frames to a table or topic and fill the stream that is read from there"
+        )
+    start = framed.schema[meeting.start]
+    if not isinstance(start.dataType, TimestampType) or not has_watermark(start):
+        raise SpecError(
+            f"frames: nothing tells when all frames of some time have come; call withWatermark({start.name!r}, "
+            "'1 hour') on this stream of frames, with a delay as long as a frame may take to come after its start"
+        )
+
+
+def is_framed_here(frames: DataFrame) -> bool:
+    """Whether a stream comes out of a stateful operator of ours in the same query.
+
+    A watermark on what it gives would wait for itself: it moves with the frames, and they come as it moves.
+    """
+    with contextlib.redirect_stdout(io.StringIO()) as plan:
+        frames.explain(True)
+    return "TransformWithStateInPySpark" in plan.getvalue()
 
 
 @dataclass(frozen=True)
@@ -141,7 +163,7 @@ class Sides:
             tuple(_travels_as(tuples, meeting)) if not meeting.agg else (),
             tuple(at.values()) if meeting.agg else (),
             of_all,
-            _asked(framed, tuples, meeting),
+            _asked(framed, tuples, meeting, made_of),
             frames_known=not framed.isStreaming,
             tuples_known=not tuples.isStreaming,
             before=made_of.before if made_of else 0,
@@ -196,7 +218,7 @@ def moved(column: pa.Array | pa.ChunkedArray, length: int | float) -> pa.Array:
     return clock.write(pa.array(numbers, mask=mask))
 
 
-def _asked(framed: DataFrame, tuples: DataFrame, meeting: Meeting) -> dict[str, str]:
+def _asked(framed: DataFrame, tuples: DataFrame, meeting: Meeting, made_of: Punctuated | None) -> dict[str, str]:
     return {
         "on": meeting.on,
         "by": str(list(meeting.tuple_keys)),
@@ -204,7 +226,10 @@ def _asked(framed: DataFrame, tuples: DataFrame, meeting: Meeting) -> dict[str, 
         "order_by": str(list(meeting.order_by)),
         "columns of the frames": framed.schema.simpleString(),
         "columns of the source": tuples.schema.simpleString(),
-        "streaming": f"{framed.isStreaming}, {tuples.isStreaming}",
+        "frames in a stream": str(framed.isStreaming),
+        "source in a stream": str(tuples.isStreaming),
+        "before": str(made_of.before if made_of else 0),
+        "after": str(made_of.after if made_of else 0),
     }
 
 
@@ -255,15 +280,18 @@ def _frames(framed: DataFrame, meeting: Meeting, made_of: Punctuated | None, buc
     required = [*meeting.frame_keys, meeting.frame]
     if not {"fragment", "final"} <= at.keys():
         required += [meeting.start, meeting.end]
-    packed = in_buckets(renamed, keys, buckets, {at[name]: name for name in required}, "error")
+    packed = in_buckets(renamed, keys, buckets, {at[name]: name for name in required}, "error", FRAME_NEEDS)
     return packed.select("bucket", is_frames, none, F.lit(None).cast("binary").alias("open"), "data")
 
 
-def _flushed(spark: SparkSession, sides: Sides, made_of: Punctuated | None, checkpoint: str) -> DataFrame:
+def _flushed(
+    spark: SparkSession, sides: Sides, made_of: Punctuated | None, checkpoint: str | os.PathLike[str]
+) -> DataFrame:
     """What an ended stream still owes: tuples and frames that waited, with the frames that its end leaves."""
-    rows = buckets_of(spark, checkpoint, FILLING).withColumn("framing", F.lit(False))
+    rows = buckets_of(spark, checkpoint, FILLING, asked=sides.plan.asked).withColumn("framing", F.lit(False))
     if made_of:
-        rows = rows.unionAll(buckets_of(spark, checkpoint, FRAMING).withColumn("framing", F.lit(True)))
+        framing = buckets_of(spark, checkpoint, FRAMING, asked=made_of.plan.fingerprint)
+        rows = rows.unionAll(framing.withColumn("framing", F.lit(True)))
     return rows.groupBy("bucket").applyInArrow(_finish(sides, made_of.plan if made_of else None), sides.schema)
 
 

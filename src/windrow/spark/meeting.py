@@ -30,6 +30,7 @@ from windrow.spark.resolve import Columns, arrow_type, check_aggregates, check_d
 
 INTEGERS = (ByteType, ShortType, IntegerType, LongType)
 FLOATS = (FloatType, DoubleType)
+FRAME_NEEDS = "a frame needs its group, its number, its start and its end"
 
 
 @dataclass(frozen=True)
@@ -149,9 +150,13 @@ def _common(kinds: Sequence[DataType], mixed: bool) -> DataType | None:
 
 
 def settle(framed: DataFrame, tuples: DataFrame, meeting: Meeting, nulls_on: str) -> DataFrame:
-    """Refuse frames without a place; apply the policy to tuples without one, and give those that are left."""
-    _refuse_frames(framed, meeting)
-    return _settle_tuples(tuples, meeting, nulls_on)
+    """Refuse frames without a place; apply the policy to tuples without one, and give those that are left.
+
+    Of a stream that can only be known when its rows are there.
+    """
+    if not framed.isStreaming:
+        _refuse_frames(framed, meeting)
+    return tuples if tuples.isStreaming else _settle_tuples(tuples, meeting, nulls_on)
 
 
 def _refuse_frames(framed: DataFrame, meeting: Meeting) -> None:
@@ -159,7 +164,7 @@ def _refuse_frames(framed: DataFrame, meeting: Meeting) -> None:
     lacking = may_lack(framed, names, Columns(framed).arrow_types(names))
     if lacking:
         counts = {f"frames: column {name!r}": n for name, n in count_rows(framed, lacking).items()}
-        refuse_nulls(counts, "a frame needs its group, its number, its start and its end")
+        refuse_nulls(counts, FRAME_NEEDS)
 
 
 def _settle_tuples(tuples: DataFrame, meeting: Meeting, nulls_on: str) -> DataFrame:

@@ -7,6 +7,7 @@ state is kept, when a bucket is woken, and what the query's progress tells.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import count
@@ -45,7 +46,7 @@ class StreamOptions:
     ordered: bool = False
     late: str = "drop"
     buckets: int | None = None
-    flush: str | None = None
+    flush: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         for name in ("fragments", "ordered"):
@@ -53,7 +54,7 @@ class StreamOptions:
                 raise SpecError(f"{name}: {getattr(self, name)!r} is neither True nor False")
         if self.late not in LATE:
             raise SpecError(f"late: {self.late!r} is not a policy; it must be one of {', '.join(LATE)}")
-        if self.flush is not None and not isinstance(self.flush, str):
+        if self.flush is not None and not isinstance(self.flush, str | os.PathLike):
             raise SpecError(
                 f"flush: {self.flush!r} is no checkpoint; give the checkpointLocation of the query that has ended"
             )

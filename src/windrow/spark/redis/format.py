@@ -18,7 +18,7 @@ class RedisStreams(DataSource):
     """Redis streams, to read and to write."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
-        """Check options and server as soon as Spark hears of them: by `load()` and by `start()`."""
+        """Check options and server as soon as Spark makes this: when a query starts, before its first batch."""
         super().__init__(options)
         self._asked = RedisOptions.read(options)
         with Server(self._asked.url) as server:

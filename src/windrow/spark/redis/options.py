@@ -79,12 +79,15 @@ def _url(text: str | None) -> str:
         raise SpecError(f"url: redis_streams needs to know where Redis is; {right}")
     try:
         parts = urlsplit(text)
-        if parts.scheme in _SCHEMES and address(text):
-            return text
+        known = parts.scheme in _SCHEMES and address(text)
     except ValueError:
-        pass
-    shown = re.sub(r"//[^/]*@", "//…@", text)
-    raise SpecError(f"url: {shown!r} is no address of a Redis server; {right}")
+        known = False
+    if not known:
+        shown = re.sub(r"//.*@", "//…@", text)
+        raise SpecError(f"url: {shown!r} is no address of a Redis server; {right}")
+    if parts.scheme != "unix" and not re.fullmatch(r"/?[0-9]*", parts.path):
+        raise SpecError(f"url: {parts.path[1:]!r} is no number of a database of Redis; {right}")
+    return text
 
 
 def _streams(text: str | None) -> tuple[str, ...]:

@@ -86,7 +86,7 @@ def _field(field: StructField, reading: Reading, mode: str) -> Cell:
         try:
             if data is not None:
                 return parse(data)
-        except ValueError:
+        except (ValueError, ArithmeticError):
             pass
         if mode == "drop":
             raise Bad

@@ -8,7 +8,7 @@ the checkpoint, so a query that is started again finds it, and one with a new ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -160,11 +160,20 @@ def pages(batches: Iterable[pa.RecordBatch], schema: StructType) -> Iterator[lis
         for begin in range(0, batch.num_rows, PAGE):
             part = batch.slice(begin, PAGE)
             texts = [
-                [None if value is None else write(value) for value in column.to_pylist()]
-                for write, column in zip(writings, part.columns, strict=True)
+                _texts(name, write, column)
+                for name, write, column in zip(names, writings, part.columns, strict=True)
                 if write is not None
             ]
             yield [_fields(names, row) for row in zip(*texts, strict=True)]
+
+
+def _texts(name: str, write: Callable[[Any], str | bytes], column: pa.Array) -> list[str | bytes | None]:
+    try:
+        return [None if value is None else write(value) for value in column.to_pylist()]
+    except (ValueError, OverflowError):
+        raise DataError(
+            f"column {name!r} has an instant before the year 1 or after 9999, which a field cannot hold; drop such rows"
+        ) from None
 
 
 def _fields(names: list[str], row: tuple[Any, ...]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
@@ -28,6 +29,8 @@ from pyspark.sql import types as T
 
 READABLE = "string, binary, byte, short, int, long, float, double, decimal, boolean, date, timestamp and timestamp_ntz"
 _WIDTHS = {T.ByteType: 8, T.ShortType: 16, T.IntegerType: 32, T.LongType: 64}
+_LARGEST = {T.FloatType: 3.4028235677973366e38, T.DoubleType: sys.float_info.max}
+"""Past these a number would become infinite; half of a float's last step past its largest rounds down to it."""
 _MICROSECONDS = {"seconds": 1_000_000, "milliseconds": 1_000, "microseconds": 1}
 _1970 = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -57,7 +60,8 @@ def reading_of(kind: T.DataType, epoch: str | None) -> Reading | None:
             limit = 2 ** (_WIDTHS[type(kind)] - 1)
             return Reading(lambda data: _integer(data, limit), f"a whole number from {-limit} to {limit - 1}")
         case T.FloatType() | T.DoubleType():
-            return Reading(_number, "a number such as 3.5, 1e-9, nan or inf")
+            largest = _LARGEST[type(kind)]
+            return Reading(lambda data: _number(data, largest), "a number such as 3.5, 1e-9, nan or inf")
         case T.DecimalType():
             digits, scale = kind.precision, kind.scale
             right = f"a number of at most {digits - scale} digits before the point and {scale} after it"
@@ -95,10 +99,13 @@ def writing_of(kind: T.DataType) -> Callable[[Any], str | bytes] | None:
     return None
 
 
-def time_of(entry: str) -> datetime.datetime:
-    """The moment in the id of an entry."""
+def time_of(entry: str) -> datetime.datetime | None:
+    """The moment in the id of an entry; None if it is no moment of this age, as ids may be any numbers."""
     milliseconds = int(entry.partition("-")[0])
-    return (_1970 + milliseconds * 1000 * _MICROSECOND).replace(tzinfo=datetime.UTC)
+    try:
+        return (_1970 + milliseconds * 1000 * _MICROSECOND).replace(tzinfo=datetime.UTC)
+    except OverflowError:
+        return None
 
 
 def _integer(data: bytes, limit: int) -> int:
@@ -108,11 +115,14 @@ def _integer(data: bytes, limit: int) -> int:
     return int(text)
 
 
-def _number(data: bytes) -> float:
+def _number(data: bytes, largest: float) -> float:
     text = data.decode()
     if not _NUMBER.fullmatch(text):
         raise ValueError(text)
-    return float(text)
+    value = float(text)
+    if abs(value) > largest and "inf" not in text.lower():
+        raise ValueError(text)
+    return value
 
 
 def _decimal(data: bytes, digits: int, scale: int) -> Decimal:
