@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import windrow as wr
-from windrow.errors import ColumnError, DataError, SpecError, TypeMismatchError, UnsupportedError
+from windrow.errors import ColumnError, DataError, SpecError, TypeMismatchError
 from windrow.frames.clock import Clock
 from windrow.spark import shuffle
 from windrow.spark.fill import Layout, tag_sorted
@@ -353,10 +353,7 @@ def test_tables_that_do_not_meet(
 
 def test_sources_that_are_none(spark: SparkSession) -> None:
     frame, row = spark.sql(FRAME), spark.sql(TUPLE)
-    stream = spark.readStream.format("rate").load()
     with pytest.raises(SpecError, match="neither a DataFrame nor a Parquet source"):
         wr.fill("frames", row, on="t")  # type: ignore[arg-type]
-    with pytest.raises(UnsupportedError, match="streaming"):
-        wr.fill(frame, stream, on="timestamp")
-    with pytest.raises(UnsupportedError, match="streaming"):
-        wr.fill(stream, row, on="t")
+    with pytest.raises(SpecError, match="neither a DataFrame nor a Parquet source"):
+        wr.fill(frame, None, on="t")  # type: ignore[arg-type]

@@ -243,7 +243,7 @@ def test_nulls_without_a_place_stop_the_query_or_are_dropped_and_counted(spark, 
     lacking = tuples.set_column(0, "g", pa.array([None if i % 100 == 0 else g for i, g in enumerate(keys)]))
     pq.write_table(lacking, folder / "part.parquet")
     source = stream(spark, str(folder))
-    with pytest.raises(StreamingQueryException, match="column 'g' is null or NaN in 30 tuples"):
+    with pytest.raises(StreamingQueryException, match="column 'g' is null or NaN in 30 rows of the stream"):
         run(wr.frames(source, wr.Threshold("x > 0.5"), on="t", by="g"), tmp_path)
     (tmp_path / "drop").mkdir()
     _, progress = run(wr.frames(source, wr.Threshold("x > 0.5"), on="t", by="g", nulls_on="drop"), tmp_path / "drop")

@@ -39,7 +39,12 @@ def check_state(about: Mapping[str, Any], version: int, now: Mapping[str, Any]) 
             f"the checkpoint holds a state of version {about['version']}, written by a newer Windrow; this one knows "
             f"version {version}: upgrade Windrow, or start with a new checkpoint"
         )
-    for name, before in about["plan"].items():
+    check_plan(about["plan"], now)
+
+
+def check_plan(asked: Mapping[str, Any] | None, now: Mapping[str, Any]) -> None:
+    """Refuse a query that asks for something else than was asked before."""
+    for name, before in (asked or {}).items():
         if now[name] != before:
             raise SourceError(
                 f"the checkpoint was written with {name}={before}, and now it is {name}={now[name]}; "

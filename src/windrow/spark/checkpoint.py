@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from windrow.errors import SourceError, SpecError
 from windrow.frames.fill_stream import filling_told
-from windrow.frames.packing import plan_of
+from windrow.frames.packing import check_plan, plan_of
 from windrow.frames.stream import Snapshot, StreamFramer, StreamPlan
 
 FROM_TABLE = Callable[[pa.Table], pa.Table]
@@ -111,7 +111,7 @@ def buckets_of(
         return _state(spark, checkpoint, names, operator)
     operators = _operators(spark, checkpoint, names[0])
     found = [_state(spark, checkpoint, names, number) for number in operators]
-    if len(found) == 1:
+    if asked is None and len(found) == 1:
         return found[0]
     if asked is None:
         listed = ", ".join(map(str, operators))
@@ -119,10 +119,12 @@ def buckets_of(
             f"operator: the query of checkpoint {checkpoint!r} has several of the kind, {listed}; say which is meant, "
             f"such as operator={operators[0]}"
         )
-    for state in found:
-        first = state.where("piece is null").select("data").first()
-        if first is not None and plan_of(bytes(first["data"])) == asked:
+    told = [state.where("piece is null").select("data").first() for state in found]
+    plans = [None if first is None else plan_of(bytes(first["data"])) for first in told]
+    for state, plan in zip(found, plans, strict=True):
+        if plan is None or plan == asked:
             return state
+    check_plan(plans[0], asked)
     return found[0]
 
 
