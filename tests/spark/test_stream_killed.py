@@ -23,15 +23,15 @@ FILES = 5 * KILLS + 5
 SECOND = 1_000_000
 
 
-def land(folder: Path) -> pa.Table:
+def land(folder: Path, files: int = FILES) -> pa.Table:
     """Files in the order of arrival, whose tuples are out of order within the watermark."""
     (folder / "in").mkdir(parents=True)
-    made = table(300 * FILES, 12)
+    made = table(300 * files, 12)
     t = made["t"].to_numpy() * SECOND
     made = made.drop_columns("t").append_column("t", pa.array(t, pa.timestamp("us", "UTC")))
     rng = np.random.default_rng(5)
     made = made.take(pa.array(np.argsort(t + rng.integers(0, 20 * SECOND, t.size))))
-    for i in range(FILES):
+    for i in range(files):
         path = folder / "in" / f"part-{i:03}.parquet"
         pq.write_table(made.slice(i * 300, 300), path)
         os.utime(path, (1_600_000_000 + i, 1_600_000_000 + i))
@@ -59,10 +59,11 @@ def test_a_killed_driver_loses_nothing_and_repeats_nothing(spark, tmp_path):
 
 @pytest.mark.timeout(1800)
 def test_a_killed_worker_of_a_cluster_loses_nothing_and_repeats_nothing(spark, cluster, tmp_path):
-    tuples, checkpoint = land(tmp_path), tmp_path / "checkpoint"
+    kills = max(1, KILLS // 2)
+    tuples, checkpoint = land(tmp_path, 4 * kills + 3), tmp_path / "checkpoint"
     chance = random.Random(17)
     running = start(replay.__file__, str(tmp_path), cluster.url, environment=cluster.environment)
-    for _ in range(KILLS):
+    for _ in range(kills):
         wait(running, checkpoint, committed(checkpoint) + chance.randint(1, 2))
         time.sleep(chance.uniform(0, 1.0))
         assert running.poll() is None, "the query ended before a worker was killed: it needs more files"
