@@ -162,7 +162,7 @@ class Filler:
             self.under_way = Placed(self._groups(under_way), self.plan.clock.read(under_way.column("start")).numbers)
         self.held.note(self.coming.rows + self.kept.rows + sum(map(len, fresh)), sum(map(len, pieces)))
         found = self._match_kept(self._meet(pieces))
-        due = self._due(fresh, watermark)
+        due = self.coming.passed(fresh, watermark) if self.plan.in_order else fresh
         found += self._match(due, self.open, self.open.start)
         self.watermark = self.watermark if watermark is None else watermark
         found += self._finished()
@@ -229,20 +229,6 @@ class Filler:
                 fine[i] = (int(group[i]), int(number[i])) in known
             self.counts.late += int((~fine).sum())
         return [table.filter(pa.array(fine))] if fine.any() else []
-
-    def _due(self, fresh: list[pa.Table], watermark: int | None) -> list[pa.Table]:
-        """The tuples to match now: all that arrived, or all that the watermark has passed."""
-        if not self.plan.in_order:
-            return fresh
-        if watermark is None:
-            self.coming.keep(fresh)
-            return []
-        due = [*self.coming.take(watermark)]
-        for table in fresh:
-            now = self.coming.instants(table) <= watermark
-            due.append(table.filter(pa.array(now)))
-            self.coming.keep([table.filter(pa.array(~now))])
-        return due
 
     # Frames.
 
@@ -390,7 +376,7 @@ class Filler:
         """Keep only tuples that a frame may still have."""
         if self.plan.frames_known:
             return
-        passed = due if self.plan.in_order else self._passed(due)
+        passed = due if self.plan.in_order else self.coming.passed(due, self.watermark)
         needed_from = self._needed_from()
         least = needed_from.min(initial=self.plan.clock.greatest)
         self.kept.drop([piece for piece in self.kept.pieces if piece.high < least])
@@ -407,18 +393,6 @@ class Filler:
         self.kept.keep(still)
         if all_of_it:
             self._looked_through = self.kept.rows
-
-    def _passed(self, fresh: list[pa.Table]) -> list[pa.Table]:
-        """Put what arrived on the shelf; the tuples that the watermark has passed."""
-        if self.watermark is None:
-            self.coming.keep(fresh)
-            return []
-        passed = [*self.coming.take(self.watermark)]
-        for table in fresh:
-            behind = self.coming.instants(table) <= self.watermark
-            passed.append(table.filter(pa.array(behind)))
-            self.coming.keep([table.filter(pa.array(~behind))])
-        return passed
 
     def _needed(self, table: pa.Table, needed_from: Array) -> pa.Table:
         return table.filter(pa.array(self.coming.instants(table) >= needed_from[self._groups(table)]))

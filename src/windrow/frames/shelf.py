@@ -106,6 +106,18 @@ class TimedShelf:
         self.drop(due)
         self.keep(rest)
 
+    def passed(self, fresh: Iterable[pa.Table], until: int | None) -> list[pa.Table]:
+        """Of what waits and what arrived, the tuples up to an instant, none if there is no instant; the rest waits."""
+        if until is None:
+            self.keep(fresh)
+            return []
+        due = [*self.take(until)]
+        for table in fresh:
+            now = self.instants(table) <= until
+            due.append(table.filter(pa.array(now)))
+            self.keep([table.filter(pa.array(~now))])
+        return due
+
     def index(self) -> pa.Table:
         """What is where, as Arrow."""
         columns = {name: [getattr(piece, name) for piece in self.pieces] for name in Waiting._fields}

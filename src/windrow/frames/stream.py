@@ -94,14 +94,9 @@ class StreamFramer:
             late.append(too_late)
         if self.plan.ordered:
             return self._frame(fresh, None), late
+        due = self.waiting.passed(fresh, watermark)
         if watermark is None:
-            self.waiting.keep(fresh)
             return [], late
-        due = [*self.waiting.take(watermark)]
-        for table in fresh:
-            now = self._on(table) <= watermark
-            due.append(table.filter(pa.array(now)))
-            self.waiting.keep([table.filter(pa.array(~now))])
         self.watermark = watermark
         return self._frame(due, watermark), late
 

@@ -51,12 +51,16 @@ def windows_over(panes: Panes, shape: Shape, pane: int, until: int | None = None
     length = 0 if shape.length is None else shape.length // pane
     every, emit = shape.every // pane, (shape.emit or shape.every) // pane
     begins = np.flatnonzero(np.diff(panes.group, prepend=-1)) if panes.group.size else np.empty(0, np.int64)
-    n = _count(panes.group, panes.number, begins, length, every, emit, empty)
-    group, start, end, first, last = (np.empty(n, np.int64) for _ in range(5))
-    made = Ranges(group, start, end, first, last, np.empty(n, np.bool_))
     past = np.iinfo(np.int64).max if until is None else until
-    _fill(panes.group, panes.number, begins, length, every, emit, past, until is None, empty, made)
+    asked = (panes.group, panes.number, begins, length, every, emit, past, until is None, empty)
+    made = _room(_find(*asked, _room(0)))
+    _find(*asked, made)
     return made
+
+
+def _room(n: int) -> Ranges:
+    group, start, end, first, last = (np.empty(n, np.int64) for _ in range(5))
+    return Ranges(group, start, end, first, last, np.empty(n, np.bool_))
 
 
 @njit(cache=True)
@@ -67,36 +71,11 @@ def _last_end(number: int, length: int, every: int) -> int:
 
 
 @njit(cache=True)
-def _count(group: Any, number: Any, begins: Any, length: int, every: int, emit: int, empty: bool) -> int:
-    n = 0
-    for b in range(begins.size):
-        stop = begins[b + 1] if b + 1 < begins.size else group.size
-        first, low = begins[b], begins[b]
-        high = first
-        end = number[first] // emit * emit + emit
-        last_end = _last_end(number[stop - 1], length, every)
-        while end <= last_end:
-            whole = -(-end // every) * every
-            start = number[first] if length == 0 else whole - length
-            while high < stop and number[high] < end:
-                high += 1
-            while low < high and number[low] < start:
-                low += 1
-            if high > low or empty:
-                n += 1
-                end += emit
-            elif high < stop:
-                end = max(end + emit, number[high] // emit * emit + emit)
-            else:
-                break
-    return n
-
-
-@njit(cache=True)
-def _fill(
+def _find(
     group: Any, number: Any, begins: Any, length: int, every: int, emit: int, until: int, own: bool, empty: bool,
     made: Any,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
+    """How many windows there are; they are written down where there is room for them."""
     n = 0
     for b in range(begins.size):
         stop = begins[b + 1] if b + 1 < begins.size else group.size
@@ -113,15 +92,17 @@ def _fill(
             while low < high and number[low] < start:
                 low += 1
             if high > low or empty:
-                made.group[n], made.start[n], made.end[n] = group[first], start, end
-                made.first[n], made.last[n] = low, high
-                made.complete[n] = end == whole and end <= past
+                if n < made.group.size:
+                    made.group[n], made.start[n], made.end[n] = group[first], start, end
+                    made.first[n], made.last[n] = low, high
+                    made.complete[n] = end == whole and end <= past
                 n += 1
                 end += emit
             elif high < stop:
                 end = max(end + emit, number[high] // emit * emit + emit)
             else:
                 break
+    return n
 
 
 def combined(keeper: Keeper, states: States, first: Indices, last: Indices) -> States:
