@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import windrow as wr
 from streams import FEWER, TYPES, samples
 from test_aggregates import is_close
-from test_fill_stream import Dictionary as FillShelf
+from test_filler import Dictionary as FillShelf
 from test_stream import KINDS, Dictionary, _reads, arrivals, table_of
 from windrow.aggregates import BUILTIN
 from windrow.aggregates.keeper import Keeper
