@@ -53,8 +53,10 @@ from windrow.spark import (
     register,
     register_redis,
     session,
+    slide,
     widen,
 )
+from windrow.windows import DistinctTimes, Landmark, Rows, Sliding, Tumbling, Window
 
 __version__ = "0.1.0"
 
@@ -66,17 +68,23 @@ __all__ = [
     "Custom",
     "DataError",
     "Delta",
+    "DistinctTimes",
     "DoubleBoundary",
     "Gap",
+    "Landmark",
     "OutputError",
     "ParquetSource",
+    "Rows",
     "Scheme",
     "SessionError",
+    "Sliding",
     "SourceError",
     "SpecError",
     "Threshold",
+    "Tumbling",
     "TypeMismatchError",
     "UnsupportedError",
+    "Window",
     "WindrowError",
     "__version__",
     "assemble",
@@ -110,6 +118,7 @@ __all__ = [
     "register_redis",
     "session",
     "skewness",
+    "slide",
     "slope",
     "stddev",
     "sum",

@@ -90,8 +90,8 @@ def streamed(plan: StreamPlan, table: pa.Table, batches: list[list[int]], marks:
         bucket = StreamFramer.load(plan, shelf, state)
         tables, late = bucket.step([table.take(pa.array(rows, pa.int64()))], mark)
         assert sum(part.num_rows for part in late) == 0
-        assert bucket.waiting.rows == sum(1 for r in _so_far(batches, rows) if table["on"][r].as_py() > mark)
-        assert set(shelf) == {piece.number for piece in bucket.waiting.pieces}
+        assert bucket.arrivals.waiting.rows == sum(1 for r in _so_far(batches, rows) if table["on"][r].as_py() > mark)
+        assert set(shelf) == {piece.number for piece in bucket.arrivals.waiting.pieces}
         assert bucket.next_event() is None or bucket.next_event() > mark
         if plan.fragments:
             assert len(bucket.framer.report().frames) == 0, "a frame that is sure was not reported"
@@ -187,7 +187,7 @@ def test_an_ordered_stream_is_framed_at_once(kind: type[wr.Scheme], data: st.Dat
     for a, b in pairwise([0, *cuts, len(on)]):
         tables, late = bucket.step([ordered.slice(a, b - a)], None)
         assert not sum(map(len, late))
-        assert not bucket.waiting.rows
+        assert not bucket.arrivals.waiting.rows
         found += tables
         bucket = StreamFramer.load(plan, bucket.shelf, bucket.save())
     found += bucket.finish()
@@ -208,7 +208,7 @@ def test_late_tuples_are_counted_and_handed_back() -> None:
     bucket.step([tuples(("a", 5, True), ("a", 9, True))], 6)
     found, late = bucket.step([tuples(("a", 6, True), ("a", 7, False), ("b", 2, True))], 8)
     assert [row["on"] for part in late for row in part.to_pylist()] == [6, 2]
-    assert (bucket.counts.arrived, bucket.counts.late) == (5, 2)
+    assert (bucket.arrivals.counts.arrived, bucket.arrivals.counts.late) == (5, 2)
     assert [(row["start"], row["end"], row["closed_at"]) for row in found[0].to_pylist()] == [(5, 5, 7)]
 
 
@@ -253,7 +253,7 @@ def test_waiting_tuples_lie_in_narrow_pieces(monkeypatch: pytest.MonkeyPatch) ->
     bucket.step([], 14)
     kept = [number for number in before if number in shelf]
     assert len(kept) == 4, "a progress reads what is due and writes the rest of one piece, no more"
-    assert bucket.waiting.rows == 45
+    assert bucket.arrivals.waiting.rows == 45
 
 
 def test_a_state_of_a_newer_version_or_of_another_query_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,31 +12,42 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from streams import FEWER, Span
+from test_filler import Dictionary
 from windrow.aggregates.keeper import Keeper
-from windrow.errors import SpecError
+from windrow.errors import DataError, SourceError, SpecError
 from windrow.frames.clock import Clock
-from windrow.windows import DistinctTimes, Landmark, Rows, Sliding, Tumbling
-from windrow.windows.panes import Panes, combined, windows_over
-from windrow.windows.specs import Shape, pane_of
+from windrow.frames.ordering import read_in_order
+from windrow.frames.request import Layout, Reader
+from windrow.windows import DistinctTimes, Landmark, Rows, Sliding, Tumbling, Window
+from windrow.windows.gather import Gatherer
+from windrow.windows.request import Kinds, Slide
+from windrow.windows.slider import Slider, panes_schema, panes_table
+from windrow.windows.specs import Shape
+from windrow.windows.stream import SlidePlan, StreamSlider
 
 INTEGERS = Clock.of(pa.int64(), "on")
-AGGREGATES = (
-    wr.count(), wr.sum("v"), wr.first("v"), wr.last("v"), wr.min("v"), wr.max("v"), wr.mean("v"), wr.variance("v"),
-    wr.median("v"), Span("v"),
-)  # fmt: skip
+AGG = {
+    "n": wr.count(), "sum": wr.sum("v"), "first": wr.first("v"), "last": wr.last("v"), "min": wr.min("v"),
+    "mean": wr.mean("v"), "variance": wr.variance("v"), "median": wr.median("v"), "top": wr.top_k("v", 2),
+    "span": Span("v"),
+}  # fmt: skip
+FREE = {name: aggregate for name, aggregate in AGG.items() if aggregate.builtin and not aggregate.order_sensitive}
+"""Aggregates that do not depend on the order of tuples."""
+TYPES = {"g": pa.int64(), "on": pa.int64(), "v": pa.int64()}
 
 
 class Tuple(NamedTuple):
-    group: int
+    g: int
     on: int
     v: int | None
 
 
 class Found(NamedTuple):
-    """A window: its group, its start (none for a landmark), its end, whether it is complete, its values."""
+    """A window: its kind, its group, its start and end, whether it is complete, its values."""
 
-    group: int
-    start: int | None
+    kind: str
+    g: int
+    start: int
     end: int
     complete: bool
     values: tuple[int | None, ...]
@@ -45,80 +55,90 @@ class Found(NamedTuple):
 
 TUPLES = st.lists(
     st.builds(Tuple, st.integers(0, 2), st.integers(-20, 40), st.none() | st.integers(-5, 5)), max_size=25
-).map(lambda rows: sorted(rows, key=lambda u: (u.group, u.on)))
+).map(lambda rows: sorted(rows, key=lambda u: (u.g, u.on, u.v is not None, u.v)))
 
 
 @st.composite
-def shapes(draw: st.DrawFn) -> Shape:
+def timed(draw: st.DrawFn) -> Window:
     emit = draw(st.integers(1, 3))
     every = emit * draw(st.integers(1, 3))
     if draw(st.integers(0, 3)) == 0:
-        return Shape("time", None, every)
-    return Shape("time", every + draw(st.integers(0, 9)), every, draw(st.sampled_from([None, emit])))
+        return Landmark(every)
+    return Sliding(every + draw(st.integers(0, 9)), every, draw(st.sampled_from([None, emit])))
 
 
-def by_definition(tuples: list[Tuple], shape: Shape, until: int | None, *, empty: bool) -> list[Found]:
-    """All windows, found by looking at every instant at which one can end."""
-    found = []
-    for group in sorted({u.group for u in tuples}):
-        mine = [u for u in tuples if u.group == group]
-        low, high = mine[0].on, mine[-1].on
-        past = high + 1 if until is None else until
-        emit = shape.emit or shape.every
-        reported = []
-        for end in range((low - 50) // emit * emit, high + 60, emit):
-            whole = -(-end // shape.every) * shape.every
-            start = None if shape.length is None else whole - shape.length
-            inside = [u for u in mine if (start is None or start <= u.on) and u.on < end]
-            complete = end == whole and end <= past
-            reported.append(Found(group, start, end, complete, tuple(u.v for u in inside)))
-        if shape.length is None:
-            reported = [w for w in reported if w.values and w.end <= high // shape.every * shape.every + shape.every]
-        full = [i for i, w in enumerate(reported) if w.values]
-        found += reported[full[0] : full[-1] + 1] if empty else [w for w in reported if w.values]
+@st.composite
+def counted(draw: st.DrawFn, kind: type[Rows]) -> Window:
+    every = draw(st.integers(1, 4))
+    return kind(every + draw(st.integers(0, 5)), every)
+
+
+def several(one: st.SearchStrategy[Window]) -> st.SearchStrategy[list[Window]]:
+    return st.lists(one, min_size=1, max_size=3, unique_by=repr)
+
+
+KINDS = st.one_of(several(timed()), several(counted(Rows)), several(counted(DistinctTimes)))
+
+
+def slide_of(windows: list[Window], agg: dict[str, Any], **options: bool) -> Slide:
+    kinds = Kinds({repr(window): window for window in windows}, named=True, **options)
+    return Slide(kinds, "on", ("g",), (), agg, TYPES)
+
+
+def plan_of(slide: Slide, **options: bool) -> SlidePlan:
+    return SlidePlan(slide, _layout(slide), **options)
+
+
+def _layout(slide: Slide) -> Layout:
+    return Layout("on", ("g",), {}, {}, tuple(slide.values))
+
+
+def by_definition(
+    tuples: list[Tuple], windows: list[Window], until: int | None = None, *, empty: bool = False
+) -> list[Found]:
+    """All windows, found by looking at every instant, or number of tuples, at which one can end.
+
+    `until` is the instant that the stream has reached; without it, each group has reached its last tuple.
+    """
+    found: list[Found] = []
+    for window in windows:
+        for g in sorted({u.g for u in tuples}):
+            mine = [u for u in tuples if u.g == g]
+            if isinstance(window, Rows):
+                found += _counted(mine, window)
+            else:
+                found += _timed(mine, window, until, empty)
     return found
 
 
-@pytest.mark.parametrize("empty", [False, True])
-@FEWER
-@given(TUPLES, shapes(), st.none() | st.integers(-20, 60))
-def test_windows_have_the_tuples_of_the_definition(
-    empty: bool, tuples: list[Tuple], shape: Shape, until: int | None
-) -> None:
-    pane = pane_of([shape])
-    if until is not None:
-        until = until // pane * pane
-    keys = sorted({(u.group, u.on // pane) for u in tuples})
-    panes = Panes(*(np.array(column, np.int64) for column in (zip(*keys, strict=True) if keys else ([], []))))
-    slots = np.array([[keys.index((u.group, u.on // pane))] for u in tuples], np.int64).reshape(-1, 1)
-    ranges = windows_over(panes, shape, pane, None if until is None else until // pane, empty=empty)
-    # The stream ends with a group's last pane, which may be longer than what its last tuple needs.
-    last = {g: (p + 1) * pane for g, p in keys}
-    wanted = []
-    for window in by_definition(tuples, shape, until, empty=empty):
-        complete = window.complete
-        if until is None and shape.emit is None:
-            complete = window.end <= last[window.group]
-        elif until is None:
-            complete = window.end % shape.every == 0 and window.end <= last[window.group]
-        wanted.append(window._replace(complete=complete))
-    assert ranges.group.tolist() == [w.group for w in wanted]
-    assert (pane * ranges.end).tolist() == [w.end for w in wanted]
-    assert ranges.complete.tolist() == [w.complete for w in wanted]
-    if shape.length is not None:
-        assert (pane * ranges.start).tolist() == [w.start for w in wanted]
-    for a, b in pairwise(range(len(wanted))):
-        if ranges.group[a] == ranges.group[b]:
-            assert ranges.first[a] <= ranges.first[b]
-            assert ranges.last[a] <= ranges.last[b]
-    values = pa.array([u.v for u in tuples], pa.int64())
-    for aggregate in AGGREGATES:
-        keeper = Keeper(aggregate, pa.int64())
-        states = keeper.empty(len(keys))
-        read = pa.array(np.zeros(len(tuples), np.int64)) if not aggregate.columns else values
-        keeper.accumulate(states, slots, keeper.read(read))
-        found = keeper.finish(combined(keeper, states, ranges.first, ranges.last)).to_pylist()
-        assert close(found, [aggregated(aggregate, w.values) for w in wanted]), aggregate
+def _timed(mine: list[Tuple], window: Window, until: int | None, empty: bool) -> list[Found]:
+    shape = window.shape(INTEGERS)
+    low, high = mine[0].on, mine[-1].on
+    past = high if until is None else until
+    emit = shape.emit or shape.every
+    reported = []
+    for end in range((low - 50) // emit * emit, high + 60, emit):
+        whole = -(-end // shape.every) * shape.every
+        start = low // shape.every * shape.every if shape.length is None else whole - shape.length
+        inside = tuple(u.v for u in mine if start <= u.on < end)
+        reported.append(Found(repr(window), mine[0].g, start, end, end == whole and end <= past, inside))
+    if shape.length is None:
+        reported = [w for w in reported if w.values and w.end <= high // shape.every * shape.every + shape.every]
+    full = [i for i, w in enumerate(reported) if w.values]
+    return reported[full[0] : full[-1] + 1] if empty else [w for w in reported if w.values]
+
+
+def _counted(mine: list[Tuple], window: Rows) -> list[Found]:
+    place = list(range(len(mine)))
+    if isinstance(window, DistinctTimes):
+        times = sorted({u.on for u in mine})
+        place = [times.index(u.on) for u in mine]
+    n, found = place[-1] + 1, []
+    for end in range(window.every, n + window.every, window.every):
+        inside = [u for u, at in zip(mine, place, strict=True) if end - window.n <= at < end]
+        complete = end <= n and end >= window.n
+        found.append(Found(repr(window), mine[0].g, inside[0].on, inside[-1].on, complete, tuple(u.v for u in inside)))
+    return found
 
 
 def aggregated(aggregate: wr.AggregateFunction, values: tuple[int | None, ...]) -> Any:
@@ -129,9 +149,187 @@ def aggregated(aggregate: wr.AggregateFunction, values: tuple[int | None, ...]) 
     return keeper.finish(states)[0].as_py()
 
 
-def close(found: list[Any], wanted: list[Any]) -> bool:
-    rounded = [[round(x, 9) if isinstance(x, float) else x for x in side] for side in (found, wanted)]
-    return rounded[0] == rounded[1]
+def rows_of(found: list[Found], agg: dict[str, Any]) -> list[tuple[Any, ...]]:
+    rows = [
+        (w.g, w.kind, w.start, w.end, w.complete, *(aggregated(aggregate, w.values) for aggregate in agg.values()))
+        for w in found
+    ]
+    return ordered(rows)
+
+
+def rows_in(tables: list[pa.Table]) -> list[tuple[Any, ...]]:
+    return ordered([tuple(row.values()) for table in tables for row in table.to_pylist()])
+
+
+def ordered(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    rounded = [tuple(round(x, 9) if isinstance(x, float) else x for x in row) for row in rows]
+    return sorted(rounded, key=lambda row: (row[1], row[0], row[3], row[2], repr(row)))
+
+
+def table_of(tuples: list[Tuple]) -> pa.Table:
+    return pa.table({name: pa.array([getattr(u, name) for u in tuples], kind) for name, kind in TYPES.items()})
+
+
+def slid(tuples: list[Tuple], slide: Slide, cuts: list[int]) -> list[pa.Table]:
+    """The windows of tuples that come in the order of `on`, cut into batches where the cuts are."""
+    reader, gatherer = Reader(slide, _layout(slide)), Gatherer(slide)
+    slider = Slider(slide, reader.directory)
+    tuples = sorted(tuples, key=lambda u: u.on)
+    found = []
+    for on in [*sorted(cuts), 1_000]:
+        batch = [u for u in tuples if u.on <= on]
+        tuples = tuples[len(batch) :]
+        slider.add(*gatherer.gather(read_in_order(reader, table_of(batch))))
+        found += slider.report(gatherer.past(slider.latest()))
+    return [*found, *slider.report(gatherer.past(slider.latest()), final=True)]
+
+
+CUTS = st.lists(st.integers(-20, 40), max_size=3)
+
+
+@FEWER
+@given(TUPLES, KINDS, CUTS, st.booleans())
+def test_windows_have_the_tuples_of_the_definition(
+    tuples: list[Tuple], windows: list[Window], cuts: list[int], empty: bool
+) -> None:
+    found = slid(tuples, slide_of(windows, AGG, empty=empty), cuts)
+    assert rows_in(found) == rows_of(by_definition(tuples, windows, empty=empty), AGG)
+
+
+@FEWER
+@given(TUPLES, several(timed()), st.randoms(use_true_random=False), st.booleans())
+def test_panes_may_come_in_parts_and_in_any_order(tuples: list[Tuple], windows: list[Window], chance, empty) -> None:
+    slide = slide_of(windows, FREE, empty=empty)
+    chance.shuffle(tuples)
+    parts = []
+    for some in (tuples[::2], tuples[1::2]):
+        reader = Reader(slide, _layout(slide))
+        parts.append(panes_table(reader.directory, *Gatherer(slide).gather(reader.read(table_of(some)))))
+    together = pa.concat_tables(parts).sort_by("pane")
+    assert together.schema == panes_schema(slide)
+    slider = Slider(slide, Reader(slide, _layout(slide)).directory)
+    found = []
+    for begin in range(0, len(together), 3):
+        slider.add(*slider.read(together.slice(begin, 3)))
+        found += slider.report(slider.latest())
+    found += slider.report(slider.latest(), final=True)
+    wanted = by_definition(sorted(tuples, key=lambda u: (u.g, u.on)), windows, empty=empty)
+    assert rows_in(found) == rows_of(wanted, FREE)
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> tuple[list[Tuple], list[list[Tuple]], list[int | None]]:
+    """Tuples, in which batch each of them arrives, and a watermark a batch that makes none of them late."""
+    tuples = draw(TUPLES)
+    n = draw(st.integers(1, 5))
+    arrives = draw(st.lists(st.integers(0, n - 1), min_size=len(tuples), max_size=len(tuples)))
+    batches = [[u for u, at in zip(tuples, arrives, strict=True) if at == i] for i in range(n)]
+    marks: list[int | None] = [None]
+    for i in range(n):
+        still = [u.on for batch in batches[i + 1 :] for u in batch]
+        mark = draw(st.none() | st.integers(-25, 60))
+        if mark is not None and marks[-1] is not None:
+            mark = max(mark, marks[-1])
+        if mark is not None:
+            mark = min([mark, *(on - 1 for on in still)])
+        marks.append(marks[-1] if mark is None else mark)
+    return tuples, batches, marks[1:]
+
+
+@FEWER
+@given(stories(), KINDS, st.booleans(), st.booleans())
+def test_a_stream_has_the_windows_of_the_definition(story, windows: list[Window], free: bool, empty: bool) -> None:
+    tuples, batches, marks = story
+    agg = FREE if free else AGG
+    plan = plan_of(slide_of(windows, agg, empty=empty))
+    shelf, saved, found = Dictionary(), None, []
+    for batch, mark in zip(batches, marks, strict=True):
+        bucket = StreamSlider.load(plan, shelf, saved)
+        rows, late = bucket.step([table_of(batch)], mark)
+        assert not any(table.num_rows for table in late)
+        for table in rows:
+            ends = np.array(table["end"])
+            assert isinstance(windows[0], Rows) or mark is None or (ends <= mark + 1).all()
+        found += rows
+        saved = bucket.save()
+    found += StreamSlider.load(plan, shelf, saved).finish()
+    reached = marks[-1]
+    wanted = by_definition(tuples, windows, -100 if reached is None else reached + 1, empty=empty)
+    assert rows_in(found) == rows_of(wanted, agg)
+    assert not shelf
+
+
+@FEWER
+@given(TUPLES, KINDS, CUTS)
+def test_an_ordered_stream_has_the_windows_of_a_table(tuples: list[Tuple], windows: list[Window], cuts) -> None:
+    plan = plan_of(slide_of(windows, AGG), ordered=True)
+    rest = sorted(tuples, key=lambda u: u.on)
+    saved, found = None, []
+    for on in [*sorted(cuts), 1_000]:
+        batch = [u for u in rest if u.on <= on]
+        rest = rest[len(batch) :]
+        bucket = StreamSlider.load(plan, Dictionary(), saved)
+        rows, _ = bucket.step([table_of(batch)], None)
+        found += rows
+        saved = bucket.save()
+    found += StreamSlider.load(plan, Dictionary(), saved).finish()
+    assert rows_in(found) == rows_of(by_definition(tuples, windows), AGG)
+
+
+@FEWER
+@given(TUPLES, several(timed()), CUTS)
+def test_only_what_changed_is_reported(tuples: list[Tuple], windows: list[Window], cuts: list[int]) -> None:
+    agg = {"n": wr.count(), "top": wr.top_k("v", 1), "mean": wr.mean("v")}
+    found = rows_in(slid(tuples, slide_of(windows, agg, only_changed=True), cuts))
+    wanted: list[tuple[Any, ...]] = []
+    last: dict[Any, tuple[Any, ...]] = {}
+    for row in rows_of(by_definition(tuples, windows), agg):
+        if last.get(row[:2]) != row[5:]:
+            wanted.append(row)
+        last[row[:2]] = row[5:]
+    assert found == wanted
+
+
+def test_a_group_that_is_over_is_forgotten() -> None:
+    plan = plan_of(slide_of([Sliding(10, 5)], FREE))
+    bucket = StreamSlider(plan, Dictionary())
+    bucket.step([table_of([Tuple(1, 3, 1), Tuple(2, 100, 1)])], 50)
+    again = StreamSlider.load(plan, Dictionary(), bucket.save())
+    assert again.reader.directory.keys()[0].to_pylist() == [2]
+    assert again.next_event() == 104
+
+
+def test_late_tuples_are_counted_and_left_out() -> None:
+    bucket = StreamSlider(plan_of(slide_of([Tumbling(10)], FREE)), Dictionary())
+    bucket.step([table_of([Tuple(1, 3, 1)])], 5)
+    rows, late = bucket.step([table_of([Tuple(1, 5, 1), Tuple(1, 6, 1)])], 20)
+    assert [table["on"].to_pylist() for table in late] == [[5]]
+    assert rows[0]["n"].to_pylist() == [2]
+    assert (bucket.arrivals.counts.arrived, bucket.arrivals.counts.late) == (3, 1)
+
+
+def test_a_state_of_other_windows_is_refused() -> None:
+    bucket = StreamSlider(plan_of(slide_of([Tumbling(10)], FREE)), Dictionary())
+    bucket.step([table_of([Tuple(1, 3, 1)])], 5)
+    with pytest.raises(SourceError, match="windows="):
+        StreamSlider.load(plan_of(slide_of([Tumbling(20)], FREE)), Dictionary(), bucket.save())
+
+
+def test_a_landmark_keeps_one_pane_of_what_is_over() -> None:
+    slide = slide_of([Landmark(1)], {"n": wr.count(), "median": wr.median("v")})
+    bucket = StreamSlider(plan_of(slide), Dictionary())
+    for i in range(100):
+        rows, _ = bucket.step([table_of([Tuple(1, i, i)])], i)
+        assert bucket.slider.panes.group.size <= 2
+    assert rows[0]["n"].to_pylist() == [100]
+
+
+def test_an_endless_float_is_in_no_window() -> None:
+    types = TYPES | {"on": pa.float64()}
+    slide = Slide(Kinds({"w": Tumbling(10)}, named=False), "on", ("g",), (), {"n": wr.count()}, types)
+    table = pa.table({"g": [1], "on": [float("inf")]})
+    with pytest.raises(DataError, match="inf is in no window"):
+        Gatherer(slide).gather(Reader(slide, _layout(slide)).read(table))
 
 
 def test_windows_are_read_on_a_clock() -> None:

@@ -17,7 +17,7 @@ State = tuple[float, float, float, float, float, float]
 
 
 @dataclass(frozen=True, repr=False)
-class _Pair(AggregateFunction):
+class Pair(AggregateFunction):
     """An aggregate of two columns. The state is (n, mean of x, mean of y, sum of dx², sum of dy², sum of dx·dy)."""
 
     other: str
@@ -32,18 +32,18 @@ class _Pair(AggregateFunction):
         return (self.column, self.other)
 
     @staticmethod
-    def zero() -> State:
+    def zero() -> State:  # noqa: D102
         return (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
     @staticmethod
-    def add(s: State, x: float, y: float) -> State:
+    def add(s: State, x: float, y: float) -> State:  # noqa: D102
         n = s[0] + 1.0
         dx, dy = x - s[1], y - s[2]
         mean_x, mean_y = s[1] + dx / n, s[2] + dy / n
         return (n, mean_x, mean_y, s[3] + dx * (x - mean_x), s[4] + dy * (y - mean_y), s[5] + dx * (y - mean_y))
 
     @staticmethod
-    def merge(a: State, b: State) -> State:
+    def merge(a: State, b: State) -> State:  # noqa: D102
         if a[0] == 0.0:
             return b
         if b[0] == 0.0:
@@ -62,7 +62,7 @@ class _Pair(AggregateFunction):
 
 
 @dataclass(frozen=True, repr=False)
-class Covariance(_Pair):
+class Covariance(Pair):
     """The sample covariance of two columns (divided by n - 1); null for fewer than two rows.
 
     >>> import windrow as wr
@@ -78,7 +78,7 @@ class Covariance(_Pair):
 
 
 @dataclass(frozen=True, repr=False)
-class Correlation(_Pair):
+class Correlation(Pair):
     """Pearson's correlation of two columns, from -1 to 1; NaN if a column does not vary, null for fewer than two rows.
 
     >>> import windrow as wr
@@ -102,7 +102,7 @@ class Correlation(_Pair):
 
 
 @dataclass(frozen=True, repr=False)
-class Slope(_Pair):
+class Slope(Pair):
     """The slope of the line of least squares through `column` over `other`; NaN if `other` does not vary.
 
     The order of the columns is that of SQL's `regr_slope`: what is explained comes first.
@@ -120,7 +120,7 @@ class Slope(_Pair):
 
 
 @dataclass(frozen=True, repr=False)
-class Intercept(_Pair):
+class Intercept(Pair):
     """Where the line of least squares through `column` over `other` meets zero; NaN if `other` does not vary.
 
     >>> import windrow as wr

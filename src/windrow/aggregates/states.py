@@ -60,7 +60,7 @@ class States:
         """The states as Arrow columns, one row a frame."""
         columns = {f"{prefix}seen": pa.array(self.seen)}
         for i in range(self.numbers.shape[1]):
-            columns[f"{prefix}numbers.{i}"] = pa.array(np.ascontiguousarray(self.numbers[:, i]))
+            columns[f"{prefix}numbers{i}"] = pa.array(np.ascontiguousarray(self.numbers[:, i]))
         if self.runs is not None:
             columns |= {f"{prefix}{name}": lists for name, lists in growing.as_columns(self.runs).items()}
         return columns
@@ -70,7 +70,7 @@ class States:
         seen = np.array(table.column(f"{prefix}seen").to_numpy(), np.int64)
         numbers = np.empty((seen.size, self.numbers.shape[1]), self.numbers.dtype)
         for i in range(numbers.shape[1]):
-            numbers[:, i] = table.column(f"{prefix}numbers.{i}").to_numpy()
+            numbers[:, i] = table.column(f"{prefix}numbers{i}").to_numpy()
         runs = None
         if self.runs is not None:
             values, counts = (table.column(f"{prefix}{name}") for name in ("values", "counts"))

@@ -11,8 +11,8 @@ from windrow.commands.results import add_result_arguments, check_result_argument
 from windrow.commands.schemes import add_scheme_arguments, as_aggregates, as_columns, make_scheme
 from windrow.commands.stream import add_stream_arguments, refuse_stream_arguments, run_stream
 from windrow.spark import explain, frames
-from windrow.spark.batch import PLANS
 from windrow.spark.nulls import POLICIES
+from windrow.spark.plans import PLANS
 from windrow.terminal import SparkLog, quiet_session, working
 
 EXAMPLES = """examples:

@@ -1,17 +1,17 @@
-"""What was asked for: a scheme over the tuples of a table, with names and types settled."""
+"""What was asked for over the tuples of a table, with names and types settled, and how its tuples are read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction
-from windrow.aggregates.keeper import Values, read_numbers, read_values
+from windrow.aggregates.keeper import Keeper, Values, read_numbers, read_values
 from windrow.frames.base import Scheme
 from windrow.frames.clock import Clock
 from windrow.frames.framer import Framer, Frames, Tuples
@@ -19,18 +19,37 @@ from windrow.frames.groups import Directory
 
 FLOAT = np.dtype(np.float64)
 Evaluate = Callable[[pa.Table], pa.BooleanArray]
+What = TypeVar("What")
 
 
 @dataclass(frozen=True)
-class Request:
-    """A scheme, the columns it works on by role, and the types they have. It is all that a task needs to know."""
+class Asked(Generic[What]):
+    """What is to be found in the tuples of a table, the columns it needs by role, and the types they have.
 
-    scheme: Scheme
+    It is all that a task needs to know.
+    """
+
+    what: What
     on: str
     by: tuple[str, ...]
     order_by: tuple[str, ...]
     agg: dict[str, AggregateFunction]
     types: dict[str, pa.DataType] = field(compare=False)
+
+    @property
+    def predicates(self) -> Mapping[str, Any]:
+        """Conditions that are evaluated for each tuple."""
+        return {}
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Columns that are read as numbers."""
+        return ()
+
+    @property
+    def nulls(self) -> str:
+        """What is done where one of these is null."""
+        return "skip"
 
     @property
     def clock(self) -> Clock:
@@ -42,25 +61,54 @@ class Request:
         """The types of the `by` columns."""
         return [self.types[name] for name in self.by]
 
-    def framer(self, kind: type[Framer] = Framer) -> Framer:
-        """A framer that has seen nothing."""
-        return kind(self.scheme, self.clock, self.types, list(self.agg.values()))
-
     @property
     def values(self) -> list[str | None]:
         """The columns of the aggregates, one after the other; none for a count of tuples."""
         return [name for aggregate in self.agg.values() for name in aggregate.columns or (None,)]
 
+    @property
+    def keepers(self) -> list[Keeper]:
+        """What keeps the states of each aggregate."""
+        return [Keeper.of(aggregate, self.types) for aggregate in self.agg.values()]
+
+
+@dataclass(frozen=True)
+class Request(Asked[Scheme]):
+    """Frames that are asked for: a scheme over the tuples of a table."""
+
+    @property
+    def scheme(self) -> Scheme:
+        """How frames start and end."""
+        return self.what
+
+    @property
+    def predicates(self) -> Mapping[str, Any]:
+        """The conditions of the scheme."""
+        return self.scheme.predicates
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The columns whose numbers the scheme reads."""
+        return self.scheme.attributes
+
+    @property
+    def nulls(self) -> str:
+        """What the scheme does with nulls."""
+        return self.scheme.nulls
+
+    def framer(self, kind: type[Framer] = Framer) -> Framer:
+        """A framer that has seen nothing."""
+        return kind(self.scheme, self.clock, self.types, list(self.agg.values()))
+
     @cached_property
     def schema(self) -> pa.Schema:
         """The result: `by`, `frame`, `start`, `end`, `closed_at`, `count`, `complete`, the scheme's, the aggregates."""
         on = self.clock.type
-        framer = self.framer()
         fields = [(name, self.types[name]) for name in self.by]
         fields += [("frame", pa.int64()), ("start", on), ("end", on), ("closed_at", on)]
         fields += [("count", pa.int64()), ("complete", pa.bool_())]
         fields += list(self.scheme.extras.items())
-        fields += [(name, keeper.result) for name, keeper in zip(self.agg, framer.keepers, strict=True)]
+        fields += [(name, keeper.result) for name, keeper in zip(self.agg, self.keepers, strict=True)]
         return pa.schema(fields)
 
 
@@ -78,15 +126,15 @@ class Layout:
 
 @dataclass
 class Reader:
-    """Turns Arrow tables into tuples for a framer, numbering groups as it goes."""
+    """Turns Arrow tables into tuples, numbering groups as it goes."""
 
-    request: Request
+    request: Asked[Any]
     layout: Layout
     directory: Directory = field(init=False)
 
     def __post_init__(self) -> None:
         self.directory = Directory(self.request.by_types)
-        self._framer = self.request.framer()
+        self._keepers = self.request.keepers
 
     def read(self, table: pa.Table) -> Tuples:
         """The tuples of a table, in its order."""
@@ -95,7 +143,7 @@ class Reader:
         inputs |= {name: read_numbers(table.column(at), FLOAT) for name, at in layout.attributes.items()}
         group = self.directory.encode([table.column(name) for name in layout.by], table.num_rows)
         on = self.request.clock.read(table.column(layout.on)).numbers
-        return Tuples(group, on, inputs, read_values(self._framer.keepers, layout.values, table))
+        return Tuples(group, on, inputs, read_values(self._keepers, layout.values, table))
 
 
 def _truth(column: pa.BooleanArray) -> Values:

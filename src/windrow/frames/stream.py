@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.frames.arrivals import Arrivals
 from windrow.frames.clock import LARGEST, Clock
 from windrow.frames.fragments import FRAGMENT, FragmentFramer, Pieces
 from windrow.frames.framer import Frames
@@ -24,20 +25,9 @@ from windrow.frames.groups import Directory
 from windrow.frames.ordering import read_in_order
 from windrow.frames.packing import check_state, pack, pack_state, unpack, unpack_state
 from windrow.frames.request import Layout, Reader, Request, frames_table
-from windrow.frames.shelf import Shelf, TimedShelf
+from windrow.frames.shelf import Shelf
 
 VERSION = 1
-WHOLE = "whole"
-"""The column with all of a tuple, where late tuples are wanted back; it never waits on the shelf."""
-
-
-@dataclass
-class Counts:
-    """What happened to the tuples of one progress."""
-
-    arrived: int = 0
-    late: int = 0
-    framed: int = 0
 
 
 @dataclass(frozen=True)
@@ -48,6 +38,13 @@ class StreamPlan:
     layout: Layout
     ordered: bool = False
     fragments: bool = False
+
+    state: ClassVar[tuple[str, str]] = ("groups", "waiting")
+    """Under which names a bucket's state and its pieces of tuples are kept."""
+
+    def load(self, shelf: Shelf, data: bytes | None) -> StreamFramer:
+        """A bucket as it was saved, or a new one."""
+        return StreamFramer.load(self, shelf, data)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -71,43 +68,28 @@ class StreamFramer:
 
     plan: StreamPlan
     shelf: Shelf
-    watermark: int | None = None
-    """Everything up to here has been framed, and what still comes from there is late; None before the first."""
-    counts: Counts = field(default_factory=Counts)
 
     def __post_init__(self) -> None:
         request = self.plan.request
         self.reader = Reader(request, self.plan.layout)
         self.framer = FragmentFramer(request.scheme, request.clock, request.types, list(request.agg.values()))
-        self.last = np.empty(0, request.clock.dtype)
-        """In an ordered stream, the `on` of each group's last tuple."""
-        self.waiting = TimedShelf(self.shelf, request.clock, self.plan.layout.on)
+        self.arrivals = Arrivals(self.reader, self.shelf, self.plan.ordered)
 
     def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
         """Take in what arrived and go on to the watermark: the rows of the result, and the tuples that are late."""
-        fresh, late = [], []
-        for table in arrived:
-            on_time, too_late = self._late(table)
-            self.counts.arrived += table.num_rows
-            self.counts.late += too_late.num_rows
-            fresh.append(on_time.drop_columns(WHOLE) if WHOLE in on_time.column_names else on_time)
-            late.append(too_late)
+        due, late = self.arrivals.take(arrived, watermark)
         if self.plan.ordered:
-            return self._frame(fresh, None), late
-        due = self.waiting.passed(fresh, watermark)
-        if watermark is None:
-            return [], late
-        self.watermark = watermark
-        return self._frame(due, watermark), late
+            return self._frame(due, None), late
+        return [] if watermark is None else self._frame(due, watermark), late
 
     def finish(self) -> list[pa.Table]:
         """The stream is over: frame all that waits, and cut what is open."""
-        due = [*self.waiting.take()]
-        return [*self._frame(due, None), self._table(self.framer.ended(self.framer.finish()))]
+        return [*self._frame(self.arrivals.take_all(), None), self._table(self.framer.ended(self.framer.finish()))]
 
     def next_event(self) -> int | None:
         """The watermark at which there is something to do even if no tuple arrives; None if there is nothing."""
-        events = [] if self.waiting.first is None else [self.waiting.first]
+        first = self.arrivals.waiting.first
+        events = [] if first is None else [first]
         if self._gap is not None and self.framer.records.group.size:
             events.append(int(self._latest()[1].min()) + self._gap)
         return min(events, default=None)
@@ -124,28 +106,6 @@ class StreamFramer:
         np.minimum.at(starts, place, self.framer.records.start[silent])
         keys = {f"by{i}": key.take(pa.array(groups)) for i, key in enumerate(self.reader.directory.keys())}
         return pa.table(keys | {"start": pa.array(starts)})
-
-    # Arriving and waiting.
-
-    def _on(self, table: pa.Table) -> npt.NDArray[Any]:
-        return self.waiting.instants(table)
-
-    def _late(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
-        if self.plan.ordered:
-            group = self.reader.directory.encode([table.column(name) for name in self.plan.layout.by], table.num_rows)
-            self._grow_last()
-            late = self._on(table) < self.last[group]
-        elif self.watermark is None:
-            return table, table.slice(0, 0)
-        else:
-            late = self._on(table) <= self.watermark
-        if not late.any():
-            return table, table.slice(0, 0)
-        return table.filter(pa.array(~late)), table.filter(pa.array(late))
-
-    def _grow_last(self) -> None:
-        more = len(self.reader.directory) - self.last.size
-        self.last = np.concatenate([self.last, np.full(more, self.plan.request.clock.lowest, self.last.dtype)])
 
     # Framing.
 
@@ -165,16 +125,11 @@ class StreamFramer:
         return groups, latest[groups]
 
     def _frame(self, due: list[pa.Table], watermark: int | None) -> list[pa.Table]:
-        due = [table for table in due if table.num_rows]
         done: list[Frames] = []
         if due:
-            table = pa.concat_tables(due).combine_chunks()
-            tuples = read_in_order(self.reader, table)
-            self.counts.framed += table.num_rows
+            tuples = read_in_order(self.reader, pa.concat_tables(due).combine_chunks())
             done.append(self.framer.process(tuples))
-            if self.plan.ordered:
-                self._grow_last()
-                np.maximum.at(self.last, tuples.group, tuples.on)
+            self.arrivals.met(tuples)
         if watermark is not None and self._gap is not None:
             done.append(self._cut_gaps(watermark, self._gap))
         found = [self._table(self.framer.ended(frames)) for frames in done if len(frames)]
@@ -215,17 +170,17 @@ class StreamFramer:
         self.framer.grow(groups.size)
         keys = {f"by{i}": key for i, key in enumerate(self.reader.directory.keys())}
         if self.plan.ordered:
-            self._grow_last()
-            keys["last"] = pa.array(self.last)
+            self.arrivals.grow()
+            keys["last"] = pa.array(self.arrivals.last)
         about = {
             "version": VERSION,
             "plan": self.plan.fingerprint,
-            "watermark": self.watermark,
-            "next": self.waiting.next,
+            "watermark": self.arrivals.watermark,
+            "next": self.arrivals.waiting.next,
         }
         keys["clock"] = pa.nulls(groups.size, self.plan.request.clock.type)
         known = pa.table({"group": groups, **keys}).replace_schema_metadata({"windrow": json.dumps(about)})
-        return pack([known, self.waiting.index(), *pack_state(self.framer.export(groups))])
+        return pack([known, self.arrivals.waiting.index(), *pack_state(self.framer.export(groups))])
 
     @classmethod
     def load(cls, plan: StreamPlan, shelf: Shelf, data: bytes | None) -> StreamFramer:
@@ -238,10 +193,10 @@ class StreamFramer:
         check_state(about, VERSION, plan.fingerprint)
         bucket.reader.directory.encode([known.column(f"by{i}") for i in range(len(plan.request.by))], known.num_rows)
         bucket.framer.adopt(np.arange(known.num_rows), unpack_state(state, bucket.framer))
-        bucket.waiting.restore(waiting, about["next"])
-        bucket.watermark = about["watermark"]
+        bucket.arrivals.waiting.restore(waiting, about["next"])
+        bucket.arrivals.watermark = about["watermark"]
         if plan.ordered:
-            bucket.last = np.array(known.column("last").to_numpy())
+            bucket.arrivals.last = np.array(known.column("last").to_numpy())
         return bucket
 
 

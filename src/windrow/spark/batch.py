@@ -1,42 +1,27 @@
-"""`frames` and `explain`: checking what was asked, choosing a plan, building it."""
+"""`frames`: checking what was asked, choosing a plan, building it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from windrow.aggregates import AggregateFunction
-from windrow.errors import SpecError, UnsupportedError, WindrowError
+from windrow.errors import UnsupportedError, WindrowError
 from windrow.frames import Scheme
 from windrow.frames.predicate import parse_predicate
 from windrow.frames.request import Request
 from windrow.spark.native import native_frames, why_not_native
-from windrow.spark.nulls import check_policy, settle_floats, settle_nulls
+from windrow.spark.nulls import settle_floats, settle_nulls
 from windrow.spark.parquet import ParquetSource, check_files
+from windrow.spark.plans import Choice, check_call, spark_schema
 from windrow.spark.ranges import find_cuts, range_frames
-from windrow.spark.resolve import Columns, arrow_type, check_condition, resolve
+from windrow.spark.resolve import arrow_type, check_condition, resolve
 from windrow.spark.scan import ScanPlan, plan_scan, scan_frames
-from windrow.spark.session import check_session
 from windrow.spark.shuffle import shuffle_frames
 from windrow.spark.stream import StreamOptions, check_stream, stream_frames, stream_schema
-
-PLANS = ("auto", "native", "shuffle", "scan")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The plan that runs, and why."""
-
-    plan: str
-    reasons: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return "\n".join([f"plan: {self.plan}", *(f"  - {reason}" for reason in self.reasons)])
 
 
 def frames(
@@ -120,38 +105,10 @@ def frames(
     <BLANKLINE>
     """
     options = StreamOptions(fragments, ordered, late, buckets, flush)
-    return _planned(source, scheme, on, by, agg, order_by, nulls_on, plan, options)[1]
+    return plan_frames(source, scheme, on, by, agg, order_by, nulls_on, plan, options)[1]
 
 
-def explain(
-    source: DataFrame | ParquetSource,
-    scheme: Scheme,
-    *,
-    on: str,
-    by: str | Sequence[str] | None = None,
-    agg: Mapping[str, AggregateFunction] | None = None,
-    order_by: str | Sequence[str] | None = None,
-    nulls_on: str = "error",
-    plan: str = "auto",
-    fragments: bool = False,
-    ordered: bool = False,
-    late: str = "drop",
-    buckets: int | None = None,
-    flush: str | None = None,
-) -> Choice:
-    """Say which plan `frames` would run with the same arguments, and why.
-
-    >>> import windrow as wr
-    >>> loops = wr.session().createDataFrame([(1, 55.0)], "minute int, speed double")
-    >>> print(explain(loops, wr.Threshold("speed < 40"), on="minute"))
-    plan: native
-      - Threshold frames are runs of one label: one window and one aggregation in Catalyst
-    """
-    options = StreamOptions(fragments, ordered, late, buckets, flush)
-    return _planned(source, scheme, on, by, agg, order_by, nulls_on, plan, options)[0]
-
-
-def _planned(
+def plan_frames(
     source: DataFrame | ParquetSource,
     scheme: Scheme,
     on: str,
@@ -162,15 +119,12 @@ def _planned(
     plan: str,
     options: StreamOptions,
 ) -> tuple[Choice, DataFrame]:
-    df = check_source(source, streams=True)
-    check_session(df.sparkSession)
-    check_policy(nulls_on)
-    if plan not in PLANS:
-        raise SpecError(f"plan: {plan!r} is not a plan; it must be one of {', '.join(PLANS)}")
+    """The plan that runs, and its result."""
+    df = check_call(source, nulls_on, plan)
     request = resolve(df, scheme, on, by, agg, order_by, analyse_outside if isinstance(source, ParquetSource) else None)
     schema = result_schema(df, request)
     if df.isStreaming:
-        return _streamed(df, request, schema, options, nulls_on, plan)
+        return _streamed(df, request, schema, options, nulls_on)
     options.refuse_for_tables()
     against: list[str] = []
     if plan in ("auto", "scan"):
@@ -201,10 +155,8 @@ def _planned(
 
 
 def _streamed(
-    df: DataFrame, request: Request, schema: StructType, options: StreamOptions, nulls_on: str, plan: str
+    df: DataFrame, request: Request, schema: StructType, options: StreamOptions, nulls_on: str
 ) -> tuple[Choice, DataFrame]:
-    if plan != "auto":
-        raise UnsupportedError(f"plan={plan!r}: a stream has one plan; leave plan='auto'")
     check_stream(df, request, options)
     schema = stream_schema(schema, df, request, options)
     order = "the promise that they arrive in order" if options.ordered else f"the watermark of {request.on!r}"
@@ -230,31 +182,7 @@ def analyse_outside(df: DataFrame, predicate: object, option: str) -> None:
         check_condition(df, predicate, option)
 
 
-def check_source(source: DataFrame | ParquetSource, *, streams: bool = False) -> DataFrame:
-    """The DataFrame of a source, or a refusal; streams only where they are said to be welcome."""
-    df = source.df if isinstance(source, ParquetSource) else source
-    if not hasattr(df, "sparkSession") or not hasattr(df, "schema"):
-        raise SpecError(f"{source!r} is neither a DataFrame nor a Parquet source by wr.parquet")
-    if df.isStreaming and not streams:
-        raise UnsupportedError("a streaming DataFrame cannot be used here yet")
-    return df
-
-
 def result_schema(df: DataFrame, request: Request) -> StructType:
     """The schema of the result as Spark has it: keys and instants keep the types they have in the table."""
-    kept = {field.name: field.dataType for field in df.schema.fields}
-    instants = dict.fromkeys(("start", "end", "closed_at"), kept[request.on])
-    found = {name: kept[name] for name in request.by} | instants
-    for name, aggregate in request.agg.items():
-        if (
-            aggregate.columns
-            and aggregate.result_type(request.types[aggregate.column]) == request.types[aggregate.column]
-        ):
-            found[name] = Columns(df).field(aggregate.column, "agg").dataType
     never_null = {*request.by, "frame", "start", "end", "count", "complete", *request.scheme.extras}
-    return StructType(
-        [
-            StructField(f.name, found.get(f.name) or from_arrow_type(f.type), f.name not in never_null)
-            for f in request.schema
-        ]
-    )
+    return spark_schema(df, request, request.schema, ("start", "end", "closed_at"), never_null)

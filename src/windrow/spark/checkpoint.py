@@ -18,13 +18,14 @@ from pyspark.sql.types import StructType
 from windrow.errors import SourceError, SpecError
 from windrow.frames.fill_stream import filling_told
 from windrow.frames.packing import check_plan, plan_of
-from windrow.frames.stream import Snapshot, StreamFramer, StreamPlan
+from windrow.frames.stream import Snapshot, StreamPlan
+from windrow.windows.stream import SlidePlan
 
 FROM_TABLE = Callable[[pa.Table], pa.Table]
-FRAMING = ("groups", "waiting")
-"""Under which names the framing operator keeps a bucket's state and its pieces of tuples …"""
+FRAMING, SLIDING = StreamPlan.state, SlidePlan.state
+"""Under which names the operators keep a bucket's state and its pieces of tuples: the framing one, that of windows …"""
 FILLING = ("filling", "tuples")
-"""… and the filling operator."""
+"""… and the filling one."""
 
 _BUFFERS = pa.schema(
     [
@@ -86,10 +87,12 @@ def buffer_stats(spark: SparkSession, checkpoint: str | os.PathLike[str], *, ope
     return rows.select("bucket", "data").mapInArrow(_buffers, from_arrow_schema(_BUFFERS))
 
 
-def flushed(spark: SparkSession, plan: StreamPlan, schema: StructType, checkpoint: str | os.PathLike[str]) -> DataFrame:
-    """The frames that an ended stream still owes: of the tuples that wait, and those that are open, cut by the end."""
+def flushed(
+    spark: SparkSession, plan: StreamPlan | SlidePlan, schema: StructType, checkpoint: str | os.PathLike[str]
+) -> DataFrame:
+    """The frames or windows that an ended stream still owes: of the tuples that wait, and what the end cuts."""
     out = to_arrow_schema(schema, timezone="UTC")
-    buckets = buckets_of(spark, checkpoint, FRAMING, asked=plan.fingerprint)
+    buckets = buckets_of(spark, checkpoint, plan.state, asked=plan.fingerprint)
     return buckets.groupBy("bucket").applyInArrow(_finish(plan, out), schema)
 
 
@@ -159,7 +162,7 @@ def _operators(spark: SparkSession, checkpoint: str, name: str) -> list[int]:
 
 def _no_state(checkpoint: str, name: str, error: Exception | None = None, operator: int | None = None) -> SourceError:
     where = "" if operator is None else f"operator {operator} of "
-    of = "windrow.frames" if name == FRAMING[0] else "windrow.fill"
+    of = {FRAMING[0]: "windrow.frames", SLIDING[0]: "windrow.slide"}.get(name, "windrow.fill")
     why = f": {str(error).strip().splitlines()[0]}" if error else ""
     return SourceError(f"checkpoint {checkpoint!r}: {where}the query holds no state of {of}{why}")
 
@@ -211,10 +214,12 @@ def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return table.rename_columns(schema.names).cast(schema)
 
 
-def _finish(plan: StreamPlan, schema: pa.Schema) -> FROM_TABLE:
+def _finish(plan: StreamPlan | SlidePlan, schema: pa.Schema) -> FROM_TABLE:
     def finish(table: pa.Table) -> pa.Table:
         state, pieces = parts_of(table)
-        found = StreamFramer.load(plan, pieces, state).finish()
-        return in_schema(pa.concat_tables(found), schema)
+        found = plan.load(pieces, state).finish()
+        return in_schema(
+            pa.concat_tables([plan.request.schema.empty_table(), *found], promote_options="default"), schema
+        )
 
     return finish

@@ -20,11 +20,11 @@ from windrow.aggregates.keeper import read_values
 from windrow.frames.clock import Clock
 from windrow.frames.filling import Rows, Summary, Tagger
 from windrow.frames.groups import Directory
-from windrow.spark.batch import check_source
 from windrow.spark.fill_stream import stream_fill
 from windrow.spark.meeting import Meeting, aggregate_fields, meet, settle
 from windrow.spark.nulls import check_policy
 from windrow.spark.parquet import ParquetSource
+from windrow.spark.plans import check_source
 from windrow.spark.resolve import Columns, arrow_type, column
 from windrow.spark.session import check_session
 from windrow.spark.shuffle import in_larger_tables

@@ -6,13 +6,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windrow.errors import DataError, SpecError
-from windrow.frames.request import Request
+from windrow.frames.request import Asked
 from windrow.spark.resolve import column, condition
 
 POLICIES = ("error", "drop")
@@ -24,7 +25,7 @@ def check_policy(nulls_on: str) -> None:
         raise SpecError(f"nulls_on: {nulls_on!r} is not a policy; it must be one of {', '.join(POLICIES)}")
 
 
-def settle_nulls(df: DataFrame, request: Request, nulls_on: str) -> DataFrame:
+def settle_nulls(df: DataFrame, request: Asked[Any], nulls_on: str) -> DataFrame:
     """Count the nulls in `on`, in `by`, and in what `nulls="error"` guards; raise, or drop the rows and say how many.
 
     Columns that the schema declares free of nulls are not looked at; if none is left, no job runs.
@@ -81,15 +82,15 @@ def _lacks(name: str, kind: pa.DataType) -> Column:
     return value.isNull() | F.isnan(value) if pa.types.is_floating(kind) else value.isNull()
 
 
-def _guarded(df: DataFrame, request: Request) -> dict[str, Column]:
+def _guarded(df: DataFrame, request: Asked[Any]) -> dict[str, Column]:
     """What `nulls="error"` forbids to be null."""
-    if request.scheme.nulls != "error":
+    if request.nulls != "error":
         return {}
-    tests = {f"the predicate {text!r}": condition(text).isNull() for text in request.scheme.predicates.values()}
-    return tests | {f"column {name!r}": _lacks(name, request.types[name]) for name in request.scheme.attributes}
+    tests = {f"the predicate {text!r}": condition(text).isNull() for text in request.predicates.values()}
+    return tests | {f"column {name!r}": _lacks(name, request.types[name]) for name in request.attributes}
 
 
-def settle_floats(df: DataFrame, request: Request, nulls_on: str) -> None:
+def settle_floats(df: DataFrame, request: Asked[Any], nulls_on: str) -> None:
     """Count the NaNs that Parquet's statistics do not count, in `on` and `by` columns of floats."""
     floats = [name for name in (request.on, *request.by) if pa.types.is_floating(request.types[name])]
     if floats:

@@ -19,6 +19,8 @@ from windrow.errors import ColumnError, SpecError, TypeMismatchError, WindrowErr
 from windrow.frames import Aggregate, Scheme
 from windrow.frames.clock import Clock
 from windrow.frames.request import Request
+from windrow.windows import Window
+from windrow.windows.request import Kinds, Slide
 
 FRAME_COLUMNS = ("frame", "start", "end", "closed_at", "count", "complete")
 
@@ -38,31 +40,91 @@ def resolve(
     """
     if not isinstance(scheme, Scheme):
         raise SpecError(f"scheme: {scheme!r} is no framing scheme; give one such as wr.Threshold('speed < 40')")
+    if isinstance(scheme, Aggregate):
+        check_compiles(scheme.aggregate)
+    roles = resolve_roles(df, on, by, agg, order_by, {name: type(scheme).__name__ for name in scheme.attributes})
+    request = Request(scheme, *roles)
+    scheme.check(request.clock, request.types)
+    for option, predicate in scheme.predicates.items():
+        (analyse or check_condition)(df, predicate, "close" if option == "stop" else "predicate")
+    check_distinct([*request.by, *FRAME_COLUMNS, *scheme.extras, *request.agg], "the result")
+    _ = request.schema
+    return request
+
+
+def resolve_windows(
+    df: DataFrame,
+    windows: Any,
+    on: str,
+    by: str | Sequence[str] | None,
+    agg: Mapping[str, AggregateFunction] | None,
+    order_by: str | Sequence[str] | None,
+    *,
+    empty: bool,
+    only_changed: bool,
+) -> Slide:
+    """The request for windows, or the one error that says what is wrong with it."""
+    for option, value in (("empty", empty), ("only_changed", only_changed)):
+        if not isinstance(value, bool):
+            raise SpecError(f"{option}: {value!r} is neither True nor False")
+    kinds = Kinds(*named_windows(windows), empty=empty, only_changed=only_changed)
+    slide = Slide(kinds, *resolve_roles(df, on, by, agg, order_by))
+    if not slide.agg:
+        raise SpecError("agg: windows without an aggregate tell nothing; give one such as {'cars': wr.sum('volume')}")
+    slide.check()
+    check_distinct([*slide.by, *(name for name, _ in slide.leading), *slide.agg], "the result")
+    _ = slide.schema
+    return slide
+
+
+def named_windows(windows: Any) -> tuple[dict[str, Window], bool]:
+    """Kinds of windows by name, and whether there are names: not if there is just one."""
+    if isinstance(windows, Window):
+        return {repr(windows): windows}, False
+    named = dict(windows) if isinstance(windows, Mapping) else {}
+    if not named and isinstance(windows, Sequence) and not isinstance(windows, str):
+        named = {repr(window): window for window in windows}
+        if len(named) < len(windows):
+            raise SpecError("windows: there is one twice; give each kind once")
+    if not named or not all(isinstance(window, Window) for window in named.values()):
+        raise SpecError(
+            f"windows: {windows!r} is no kind of window; give one such as wr.Sliding('1 hour', every='1 minute'), "
+            "a list of them, or a dict from name to window"
+        )
+    for name in named:
+        if not isinstance(name, str) or not name:
+            raise SpecError(f"windows: {name!r} is no name for a kind of window")
+    return named, True
+
+
+def resolve_roles(
+    df: DataFrame,
+    on: str,
+    by: str | Sequence[str] | None,
+    agg: Mapping[str, AggregateFunction] | None,
+    order_by: str | Sequence[str] | None,
+    attributes: Mapping[str, str] | None = None,
+) -> tuple[str, tuple[str, ...], tuple[str, ...], dict[str, AggregateFunction], dict[str, pa.DataType]]:
+    """The columns that are asked for by role, as the table spells them, and their types.
+
+    `attributes` are more columns that are read, each with the role in which it is.
+    """
     columns = Columns(df)
     on = columns.find(on, "on")
     keys = columns.find_all(by, "by")
     ties = columns.find_all(order_by, "order_by")
     aggregates = check_aggregates(agg)
-    if isinstance(scheme, Aggregate):
-        check_compiles(scheme.aggregate)
-    for name in scheme.attributes:
-        columns.find(name, type(scheme).__name__)
+    for name, role in (attributes or {}).items():
+        columns.find(name, role)
     for name, aggregate in aggregates.items():
         for column in aggregate.columns:
             columns.find(column, f"agg {name!r}")
-    types = columns.arrow_types(
-        [on, *keys, *ties, *scheme.attributes, *(c for a in aggregates.values() for c in a.columns)]
-    )
+    aggregated = (column for aggregate in aggregates.values() for column in aggregate.columns)
+    types = columns.arrow_types([on, *keys, *ties, *(attributes or {}), *aggregated])
     check_keys(types, keys)
     check_keys(types, ties, "order_by")
-    clock = Clock.of(types[on], on)
-    scheme.check(clock, types)
-    for option, predicate in scheme.predicates.items():
-        (analyse or check_condition)(df, predicate, "close" if option == "stop" else "predicate")
-    request = Request(scheme, on, keys, ties, aggregates, types)
-    check_distinct([*keys, *FRAME_COLUMNS, *scheme.extras, *aggregates], "the result")
-    _ = request.schema
-    return request
+    _ = Clock.of(types[on], on)
+    return on, keys, ties, aggregates, types
 
 
 class Columns:

@@ -6,12 +6,13 @@ frames it found, and the state each group was left in. `seams.py` puts the chunk
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from windrow.errors import SourceError, UnsupportedError
@@ -19,10 +20,9 @@ from windrow.frames.framer import Framer, Frames, Tuples
 from windrow.frames.heads import HeadFramer
 from windrow.frames.ordering import read_in_order
 from windrow.frames.predicate import parse_predicate
-from windrow.frames.request import Layout, Reader, Request, frames_table
+from windrow.frames.request import Asked, Layout, Reader, Request, frames_table
 from windrow.spark.chunks import Chunk, ChunkReader, cut_chunks, why_not_chunks
 from windrow.spark.parquet import (
-    Footers,
     NoStatistics,
     ParquetSource,
     RowGroup,
@@ -48,27 +48,41 @@ class ScanPlan:
     buckets: int
 
     def layout(self) -> Layout:
-        """How the files' columns are read; predicates are compiled for the files' schema."""
-        request, spelled = self.request, {name.lower(): name for name in self.reader.columns}
-        evaluate = {
-            name: parse_predicate(text).compile(self.schema) for name, text in request.scheme.predicates.items()
-        }
-        attributes = {name: spelled[name.lower()] for name in request.scheme.attributes}
-        values = tuple(None if name is None else spelled[name.lower()] for name in request.values)
-        return Layout(request.on, request.by, evaluate, attributes, values, request.order_by)
+        """How the files' columns are read."""
+        return layout_of(self.request, self.reader.columns, self.schema)
 
 
-def plan_scan(source: ParquetSource, request: Request) -> ScanPlan | str:
-    """A scan plan for a source, or the reason why there is none."""
+@dataclass(frozen=True)
+class ScanSource:
+    """What tasks can read with pyarrow: the columns that a request needs, and the row groups that have them."""
+
+    spark: SparkSession
+    path: str
+    columns: tuple[str, ...]
+    schema: pa.Schema
+    row_groups: tuple[RowGroup, ...]
+
+
+def layout_of(request: Asked[Any], columns: Sequence[str], schema: pa.Schema) -> Layout:
+    """How the files' columns are read; predicates are compiled for the files' schema."""
+    spelled = {name.lower(): name for name in columns}
+    evaluate = {name: parse_predicate(text).compile(schema) for name, text in request.predicates.items()}
+    attributes = {name: spelled[name.lower()] for name in request.attributes}
+    values = tuple(None if name is None else spelled[name.lower()] for name in request.values)
+    return Layout(request.on, request.by, evaluate, attributes, values, request.order_by)
+
+
+def scan_source(source: ParquetSource, request: Asked[Any]) -> ScanSource | str:
+    """What tasks can read of a source for a request, or the reason why they cannot."""
     names = {name.lower(): name for name in source.df.columns}
     if len(names) < len(source.df.columns):
         return "two columns differ only in letter case"
-    needed = [request.on, *request.by, *request.order_by, *request.scheme.attributes, *filter(None, request.values)]
+    needed = [request.on, *request.by, *request.order_by, *request.attributes, *filter(None, request.values)]
     if not has_scheme(source.path) and not all(file.startswith("file:") for file in source.df.inputFiles()[:1]):
         return "the path is not local to Spark; say which file system it is on, as in 's3://…'"
     try:
         footers = read_footers(source.path, request.on, [request.on, *request.by])
-        for text in request.scheme.predicates.values():
+        for text in request.predicates.values():
             if not isinstance(text, str):
                 return "the predicate is a Column, which only Spark can evaluate"
             needed += parse_predicate(text).compile(footers.schema).columns
@@ -84,7 +98,15 @@ def plan_scan(source: ParquetSource, request: Request) -> ScanPlan | str:
         return "there are no rows"
     if any(footers.nulls.values()):
         return "there are rows with a null in `on` or `by`"
-    row_groups = _measured(source, request, _in_clock_units(footers, request))
+    return ScanSource(source.spark, source.path, columns, footers.schema, tuple(footers.row_groups))
+
+
+def plan_scan(source: ParquetSource, request: Request) -> ScanPlan | str:
+    """A scan plan for a source, or the reason why there is none."""
+    scan = scan_source(source, request)
+    if isinstance(scan, str):
+        return scan
+    row_groups = _measured(source, request, _in_clock_units(scan, request))
     if row_groups is None:
         return "there are rows with a null in `on`"
     rows = sum(group.rows for group in row_groups)
@@ -93,18 +115,18 @@ def plan_scan(source: ParquetSource, request: Request) -> ScanPlan | str:
     reason_against = why_not_chunks(row_groups, cut)
     if reason_against:
         return reason_against
-    reader = ChunkReader(source.path, columns, request.on, request.clock)
-    return ScanPlan(request, reader, footers.schema, tuple(cut), buckets=len(cut))
+    reader = ChunkReader(source.path, scan.columns, request.on, request.clock)
+    return ScanPlan(request, reader, scan.schema, tuple(cut), buckets=len(cut))
 
 
-def _in_clock_units(footers: Footers, request: Request) -> list[RowGroup]:
+def _in_clock_units(scan: ScanSource, request: Request) -> list[RowGroup]:
     """The row groups with their extents as the clock's numbers, where the footers tell them."""
-    kind = footers.schema.field(request.on).type
-    known = [group for group in footers.row_groups if group.low is not None]
+    kind = scan.schema.field(request.on).type
+    known = [group for group in scan.row_groups if group.low is not None]
     low = request.clock.read(pa.array([group.low for group in known], kind)).numbers.tolist()
     high = request.clock.read(pa.array([group.high for group in known], kind)).numbers.tolist()
     told = [replace(g, low=a, high=b) for g, a, b in zip(known, low, high, strict=True)]
-    return told + [group for group in footers.row_groups if group.low is None]
+    return told + [group for group in scan.row_groups if group.low is None]
 
 
 def _measured(source: ParquetSource, request: Request, row_groups: list[RowGroup]) -> list[RowGroup] | None:
@@ -132,7 +154,7 @@ def _measure(groups: list[RowGroup], path: str, request: Request) -> MapInArrow:
     clock, on = request.clock, request.on
 
     def measure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for i in _task_numbers(batches):
+        for i in task_numbers(batches):
             numbers, valid = clock.read(read_row_group(groups[i], path, [on]).column(on))
             low, high, nulls = numbers.min().item(), numbers.max().item(), int(np.count_nonzero(~valid))
             yield pa.RecordBatch.from_pylist([{"i": i, "low": low, "high": high, "nulls": nulls}])
@@ -153,7 +175,7 @@ def _speculate(plan: ScanPlan) -> MapInArrow:
     """The function of the first stage: frame each chunk from the empty state."""
 
     def run_chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in _task_numbers(batches):
+        for number in task_numbers(batches):
             run = ChunkRun(plan, plan.chunks[number], keep_heads=plan.request.scheme.is_run)
             sender = Sender(number, plan.buckets, run.reader.directory, run.framer)
             for frames in run.frames():
@@ -178,7 +200,7 @@ def _frame_whole(plan: ScanPlan) -> MapInArrow:
     """The function of the only task, where one chunk is all there is."""
 
     def frame(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in _task_numbers(batches):
+        for number in task_numbers(batches):
             run = ChunkRun(plan, plan.chunks[number])
             for frames in run.frames():
                 yield from frames_table(plan.request, run.keys(), frames).to_batches()
@@ -187,7 +209,7 @@ def _frame_whole(plan: ScanPlan) -> MapInArrow:
     return frame
 
 
-def _task_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
+def task_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
     """The numbers of the chunks that a task was given."""
     for batch in batches:
         yield from batch.column(0).to_pylist()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -17,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from windrow.frames.ordering import read_in_order, whole_instants
-from windrow.frames.request import Layout, Reader, Request, frames_table
+from windrow.frames.request import Asked, Layout, Reader, Request, frames_table
 from windrow.spark.pieces import MapInArrow
 from windrow.spark.resolve import column, condition
 
@@ -32,17 +33,17 @@ def shuffle_frames(df: DataFrame, request: Request, schema: StructType) -> DataF
     return ordered.mapInArrow(frame_sorted(request, layout), schema)
 
 
-def select_tuples(df: DataFrame, request: Request, whole_as: str | None = None) -> tuple[DataFrame, Layout]:
+def select_tuples(df: DataFrame, request: Asked[Any], whole_as: str | None = None) -> tuple[DataFrame, Layout]:
     """What the kernel reads, under names of our own; the whole tuple comes along if it is given a name."""
     by = tuple(f"by{i}" for i in range(len(request.by)))
     ties = tuple(f"tie{i}" for i in range(len(request.order_by)))
-    predicates = {name: f"p_{name}" for name in request.scheme.predicates}
-    attributes = {name: f"a{i}" for i, name in enumerate(request.scheme.attributes)}
+    predicates = {name: f"p_{name}" for name in request.predicates}
+    attributes = {name: f"a{i}" for i, name in enumerate(request.attributes)}
     values = tuple(None if at is None else f"v{j}" for j, at in enumerate(request.values))
     chosen = [column(name).alias(at) for name, at in zip(request.by, by, strict=True)]
     chosen += [column(request.on).alias("on")]
     chosen += [column(name).alias(at) for name, at in zip(request.order_by, ties, strict=True)]
-    chosen += [condition(request.scheme.predicates[name]).alias(at) for name, at in predicates.items()]
+    chosen += [condition(request.predicates[name]).alias(at) for name, at in predicates.items()]
     chosen += [column(name).cast("double").alias(at) for name, at in attributes.items()]
     chosen += [column(name).alias(at) for name, at in zip(request.values, values, strict=True) if name and at]
     chosen += [F.struct(*map(column, df.columns)).alias(whole_as)] if whole_as else []

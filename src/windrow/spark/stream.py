@@ -1,8 +1,8 @@
-"""Frames of a stream: one stateful operator whose state is kept by bucket of groups, not by group.
+"""Frames and windows of a stream: one stateful operator whose state is kept by bucket of groups, not by group.
 
 Tuples travel to their bucket as pieces of Arrow, so that Spark moves a few large rows and not many small ones, and so
-do frames on their way out. In between, `frames/stream.py` does the work; here are only Spark's side of it: where the
-state is kept, when a bucket is woken, and what the query's progress tells.
+do frames on their way out. In between, `frames/stream.py` or `windows/stream.py` does the work; here is only Spark's
+side of it: where the state is kept, when a bucket is woken, and what the query's progress tells.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
@@ -22,12 +23,14 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BooleanType, LongType, StructField, StructType, TimestampType
 
 from windrow.errors import SpecError, TypeMismatchError, UnsupportedError
+from windrow.frames.arrivals import WHOLE
 from windrow.frames.packing import pack, unpack
-from windrow.frames.request import Request
-from windrow.frames.stream import WHOLE, StreamFramer, StreamPlan
+from windrow.frames.request import Asked, Request
+from windrow.frames.stream import StreamFramer, StreamPlan
 from windrow.spark.buckets import BUCKETS, BucketState, check_state_store, in_buckets, out_of_buckets
 from windrow.spark.checkpoint import flushed
 from windrow.spark.shuffle import select_tuples
+from windrow.windows.stream import SlidePlan
 
 LATE = ("drop", "emit")
 COUNTED = ("arrived", "late", "framed", "dropped")
@@ -36,6 +39,8 @@ COUNTED = ("arrived", "late", "framed", "dropped")
 _FOUND_SPARK = "bucket int, arrived long, late long, framed long, dropped long, open binary, data binary"
 _MADE_OF = "_windrow_punctuated"
 _queries = count(1)
+
+Plan: TypeAlias = StreamPlan | SlidePlan
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ class StreamOptions:
                 )
 
 
-def check_stream(df: DataFrame, request: Request, options: StreamOptions) -> None:
+def check_stream(df: DataFrame, request: Asked[Any], options: StreamOptions) -> None:
     """Refuse a stream that cannot be put in order, and a session that cannot keep its state."""
     check_state_store(df)
     if options.ordered:
@@ -105,25 +110,42 @@ def stream_schema(schema: StructType, df: DataFrame, request: Request, options: 
     may_lack = {"start", "end"} if options.fragments else set()
     fields = [StructField(f.name, f.dataType, f.nullable or f.name in may_lack) for f in schema.fields]
     fields += [StructField("fragment", LongType(), False), StructField("final", BooleanType(), False)]
-    if options.late == "emit":
-        fields = [StructField(f.name, f.dataType, f.nullable or f.name not in request.by) for f in fields]
-        fields.append(StructField("late", StructType(df.schema.fields), True))
-    return StructType(fields)
+    return with_late(StructType(fields), df, request, options)
+
+
+def with_late(schema: StructType, df: DataFrame, request: Asked[Any], options: StreamOptions) -> StructType:
+    """A schema with `late`, if late tuples are wanted: in their rows all else but the group is null."""
+    if options.late != "emit":
+        return schema
+    fields = [StructField(f.name, f.dataType, f.nullable or f.name not in request.by) for f in schema.fields]
+    return StructType([*fields, StructField("late", StructType(df.schema.fields), True)])
 
 
 def stream_frames(
     df: DataFrame, request: Request, schema: StructType, options: StreamOptions, nulls_on: str
 ) -> DataFrame:
     """Frames of a streaming DataFrame."""
+    return in_stream(df, partial(StreamPlan, fragments=options.fragments), request, schema, options, nulls_on)
+
+
+def in_stream(
+    df: DataFrame,
+    make_plan: Callable[..., Plan],
+    request: Asked[Any],
+    schema: StructType,
+    options: StreamOptions,
+    nulls_on: str,
+) -> DataFrame:
+    """What a plan, made of a request and a layout, finds in a streaming DataFrame."""
     buckets = (options.buckets or BUCKETS) if request.by else 1
     tuples, layout = select_tuples(df, request, whole_as=WHOLE if options.late == "emit" else None)
-    plan = StreamPlan(request, layout, options.ordered, options.fragments)
+    plan = make_plan(request, layout, ordered=options.ordered)
     if options.flush is not None:
         return flushed(df.sparkSession, plan, schema, options.flush)
     places = {layout.on: request.on, **dict(zip(layout.by, request.by, strict=True))}
     packed = in_buckets(tuples, [F.col(name) for name in layout.by], buckets, places, nulls_on)
     late = to_arrow_schema(schema, timezone="UTC") if options.late == "emit" else None
-    name = f"windrow {request.scheme!r} {next(_queries)}"
+    name = f"windrow {request.what!r} {next(_queries)}"
 
     def found(punctuates: bool) -> DataFrame:
         return (
@@ -137,9 +159,10 @@ def stream_frames(
             .observe(name, *(F.sum(name).alias(name) for name in COUNTED))
         )
 
-    frames = out_of_buckets(found(False), schema)
-    Punctuated(plan, buckets, lambda: found(True)).is_of(frames)
-    return frames
+    result = out_of_buckets(found(False), schema)
+    if isinstance(plan, StreamPlan):
+        Punctuated(plan, buckets, lambda: found(True)).is_of(result)
+    return result
 
 
 @dataclass(frozen=True)
@@ -171,12 +194,12 @@ class Punctuated:
 class BucketProcessor(StatefulProcessor):
     """Keeps a bucket's state in Spark's state store and wakes it when the watermark has passed what waits there."""
 
-    def __init__(self, plan: StreamPlan, buckets: int, late: pa.Schema | None, punctuates: bool) -> None:
+    def __init__(self, plan: Plan, buckets: int, late: pa.Schema | None, punctuates: bool) -> None:
         self.plan, self.buckets, self.late, self.punctuates = plan, buckets, late, punctuates
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Name what is kept: the groups with all they need, and the tuples that wait."""
-        self.state = BucketState(handle, "groups", "waiting", self.buckets)
+        """Name what is kept: all that groups need, and the tuples that wait."""
+        self.state = BucketState(handle, *self.plan.state, self.buckets)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Tuples arrived."""
@@ -195,18 +218,19 @@ class BucketProcessor(StatefulProcessor):
     def _step(
         self, key: int, arrived: list[pa.Table], dropped: int, timer_values: Any, expired: int | None
     ) -> pd.DataFrame:
-        bucket = StreamFramer.load(self.plan, self.state.shelf, self.state.load())
+        bucket = self.plan.load(self.state.shelf, self.state.load())
         reached = 0 if self.plan.ordered else timer_values.getCurrentWatermarkInMs()
         found, late = bucket.step(arrived, 1000 * reached if reached > 0 else None)
         event = None if self.plan.ordered else bucket.next_event()
         self.state.save(bucket.save(), None if event is None else -(-event // 1000), reached, expired)
         found += [] if self.late is None else [late_rows(table, self.plan, self.late) for table in late if len(table)]
-        told = asdict(bucket.counts) | {"dropped": dropped, "bucket": key}
-        told |= {"open": pack([bucket.unreported()]) if self.punctuates else b"", "data": pack(found)}
+        told = asdict(bucket.arrivals.counts) | {"dropped": dropped, "bucket": key}
+        punctuation = [bucket.unreported()] if self.punctuates and isinstance(bucket, StreamFramer) else []
+        told |= {"open": pack(punctuation), "data": pack(found)}
         return pd.DataFrame({name: [value] for name, value in told.items()})
 
 
-def late_rows(table: pa.Table, plan: StreamPlan, schema: pa.Schema) -> pa.Table:
+def late_rows(table: pa.Table, plan: Plan, schema: pa.Schema) -> pa.Table:
     """Late tuples as rows of the result: their group, and themselves."""
     known = dict(zip(plan.request.by, map(table.column, plan.layout.by), strict=True)) | {"late": table.column(WHOLE)}
     columns = [known[f.name].cast(f.type) if f.name in known else pa.nulls(len(table), f.type) for f in schema]

@@ -42,19 +42,31 @@ class Ranges(NamedTuple):
     complete: npt.NDArray[np.bool_]
 
 
-def windows_over(panes: Panes, shape: Shape, pane: int, until: int | None = None, *, empty: bool = False) -> Ranges:
-    """The windows of all groups that have a tuple, in order; those that end behind pane `until` are not complete.
+NEVER = np.iinfo(np.int64).min
+"""The end of the last window of a group of which none was reported yet."""
 
-    Without `until` the stream ends with each group's last pane. With `empty`, windows between a group's first and last
-    that have no tuple are there too.
+
+class Progress(NamedTuple):
+    """How far each group is, by number of panes."""
+
+    after: Indices
+    """Windows that end up to there have been reported."""
+    past: Indices
+    """Panes before this one are whole: no further tuple can be in them."""
+
+
+def windows_over(
+    panes: Panes, shape: Shape, pane: int, progress: Progress, *, final: bool = False, empty: bool = False
+) -> Ranges:
+    """The windows of all groups that have a tuple and can be reported now, in order; `progress.after` is moved on.
+
+    A window is due when all its panes are whole. At the end all others are due as well, and are not complete. With
+    `empty`, windows between a group's first and last that have no tuple are there too.
     """
-    length = 0 if shape.length is None else shape.length // pane
-    every, emit = shape.every // pane, (shape.emit or shape.every) // pane
     begins = np.flatnonzero(np.diff(panes.group, prepend=-1)) if panes.group.size else np.empty(0, np.int64)
-    past = np.iinfo(np.int64).max if until is None else until
-    asked = (panes.group, panes.number, begins, length, every, emit, past, until is None, empty)
-    made = _room(_find(*asked, _room(0)))
-    _find(*asked, made)
+    asked = (*panes, begins, *shape.in_panes(pane), shape.unit != "time", *progress, final, empty)
+    made = _room(_find(*asked, _room(0), False))
+    _find(*asked, made, True)
     return made
 
 
@@ -64,38 +76,47 @@ def _room(n: int) -> Ranges:
 
 
 @njit(cache=True)
-def _last_end(number: int, length: int, every: int) -> int:
-    """The end of the last window that has a pane; a landmark window, with all that follow, is cut at the first."""
-    first = number // every * every + every
-    return first if length == 0 else (number + length) // every * every
+def _last_end(number: int, length: int, every: int, counted: bool) -> int:
+    """The end of the last window that has a pane.
+
+    The windows of time that begin before the last tuple are all there. Of a landmark window, and of those that are
+    counted, the first is the last one: all that follow would have nothing new.
+    """
+    return number // every * every + every if counted or length == 0 else (number + length) // every * every
 
 
 @njit(cache=True)
 def _find(
-    group: Any, number: Any, begins: Any, length: int, every: int, emit: int, until: int, own: bool, empty: bool,
-    made: Any,
+    group: Any, number: Any, begins: Any, length: int, every: int, emit: int, counted: bool, after: Any, past: Any,
+    final: bool, empty: bool, made: Any, write: bool,
 ) -> int:  # fmt: skip
-    """How many windows there are; they are written down where there is room for them."""
+    """How many windows there are; they are written down if there is room for them."""
     n = 0
     for b in range(begins.size):
         stop = begins[b + 1] if b + 1 < begins.size else group.size
-        first, low = begins[b], begins[b]
-        high = first
+        first, low, high = begins[b], begins[b], begins[b]
+        g = group[first]
+        limit = _last_end(number[stop - 1], length, every, counted)
+        if not final:
+            limit = min(limit, past[g])
         end = number[first] // emit * emit + emit
-        last_end = _last_end(number[stop - 1], length, every)
-        past = number[stop - 1] + 1 if own else until
-        while end <= last_end:
+        if after[g] != NEVER:
+            following = after[g] // emit * emit + emit
+            end = following if empty else max(end, following)
+        if write and end <= limit:
+            after[g] = limit
+        while end <= limit:
             whole = -(-end // every) * every
-            start = number[first] if length == 0 else whole - length
+            start = number[first] // every * every if length == 0 else whole - length
             while high < stop and number[high] < end:
                 high += 1
             while low < high and number[low] < start:
                 low += 1
             if high > low or empty:
-                if n < made.group.size:
-                    made.group[n], made.start[n], made.end[n] = group[first], start, end
+                if write:
+                    made.group[n], made.start[n], made.end[n] = g, start, end
                     made.first[n], made.last[n] = low, high
-                    made.complete[n] = end == whole and end <= past
+                    made.complete[n] = end == whole and end <= past[g] and not (counted and start < 0)
                 n += 1
                 end += emit
             elif high < stop:
@@ -103,6 +124,20 @@ def _find(
             else:
                 break
     return n
+
+
+@njit(cache=True)
+def needed_from(after: Any, length: int, every: int, emit: int, needed: Any) -> None:
+    """Lower, for each group, the number of the first pane that a window still to be reported has to itself.
+
+    Of a landmark window these are the panes that its next report does not have yet.
+    """
+    for g in range(after.size):
+        if after[g] == NEVER:
+            needed[g] = NEVER
+        else:
+            end = after[g] // emit * emit + emit
+            needed[g] = min(needed[g], end if length == 0 else -(-end // every) * every - length)
 
 
 def combined(keeper: Keeper, states: States, first: Indices, last: Indices) -> States:

@@ -30,6 +30,10 @@ class Shape:
         """All lengths that a pane must divide."""
         return [step for step in (self.length, self.every, self.emit) if step]
 
+    def in_panes(self, pane: int) -> tuple[int, int, int]:
+        """The length, 0 for a landmark window, the step, and the step of reports, in panes."""
+        return (self.length or 0) // pane, self.every // pane, (self.emit or self.every) // pane
+
 
 @dataclass(frozen=True, repr=False)
 class Window:

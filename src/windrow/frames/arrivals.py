@@ -1,0 +1,97 @@
+"""Tuples of a stream as they arrive in a bucket of groups: some are late, some wait for the watermark, some are due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.frames.framer import Tuples
+from windrow.frames.request import Reader
+from windrow.frames.shelf import Shelf, TimedShelf
+
+WHOLE = "whole"
+"""The column with all of a tuple, where late tuples are wanted back; it never waits on the shelf."""
+
+
+@dataclass
+class Counts:
+    """What happened to the tuples of one progress."""
+
+    arrived: int = 0
+    late: int = 0
+    framed: int = 0
+
+
+@dataclass
+class Arrivals:
+    """What tells late tuples, and where those wait that the watermark has not passed."""
+
+    reader: Reader
+    shelf: Shelf
+    ordered: bool = False
+    """Whether each group's tuples arrive in order, so that all but those that do not are due at once."""
+    waits: bool = True
+    """Whether tuples are due when the watermark passes them, and not as soon as they are there."""
+    watermark: int | None = None
+    """Everything up to here has been due, and what still comes from there is late; None before the first."""
+    counts: Counts = field(default_factory=Counts)
+
+    def __post_init__(self) -> None:
+        self.last: npt.NDArray[Any] = np.empty(0, self.reader.request.clock.dtype)
+        """In an ordered stream, the `on` of each group's last tuple."""
+        self.waiting = TimedShelf(self.shelf, self.reader.request.clock, self.reader.layout.on)
+
+    def take(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
+        """Take in what arrived and go on to the watermark: the tuples that are due, and those that are late."""
+        fresh, late = [], []
+        for table in arrived:
+            on_time, too_late = self._late(table)
+            self.counts.arrived += table.num_rows
+            self.counts.late += too_late.num_rows
+            fresh.append(on_time.drop_columns(WHOLE) if WHOLE in on_time.column_names else on_time)
+            late.append(too_late)
+        due = self.waiting.passed(fresh, watermark) if self.waits and not self.ordered else fresh
+        if watermark is not None and not self.ordered:
+            self.watermark = watermark
+        return self._counted(due), late
+
+    def take_all(self) -> list[pa.Table]:
+        """The stream is over: all that waits is due."""
+        return self._counted([*self.waiting.take()])
+
+    def _counted(self, due: Iterable[pa.Table]) -> list[pa.Table]:
+        due = [table for table in due if table.num_rows]
+        self.counts.framed += sum(table.num_rows for table in due)
+        return due
+
+    def met(self, tuples: Tuples) -> None:
+        """Remember the last tuple of each group in an ordered stream."""
+        if self.ordered:
+            self.grow()
+            np.maximum.at(self.last, tuples.group, tuples.on)
+
+    def grow(self) -> None:
+        """Make room for groups that were not met before."""
+        more = len(self.reader.directory) - self.last.size
+        lowest = self.reader.request.clock.lowest
+        self.last = np.concatenate([self.last, np.full(more, lowest, self.last.dtype)])
+
+    def _late(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
+        on = self.waiting.instants(table)
+        if self.ordered:
+            by = self.reader.layout.by
+            group = self.reader.directory.encode([table.column(name) for name in by], table.num_rows)
+            self.grow()
+            late = on < self.last[group]
+        elif self.watermark is None:
+            return table, table.slice(0, 0)
+        else:
+            late = on <= self.watermark
+        if not late.any():
+            return table, table.slice(0, 0)
+        return table.filter(pa.array(~late)), table.filter(pa.array(late))

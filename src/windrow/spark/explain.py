@@ -1,0 +1,57 @@
+"""`explain`: which plan runs, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame
+
+from windrow.aggregates import AggregateFunction
+from windrow.errors import UnsupportedError
+from windrow.frames import Scheme
+from windrow.spark.batch import plan_frames
+from windrow.spark.parquet import ParquetSource
+from windrow.spark.plans import Choice
+from windrow.spark.slide import Windows, plan_slide
+from windrow.spark.stream import StreamOptions
+
+
+def explain(
+    source: DataFrame | ParquetSource,
+    what: Scheme | Windows,
+    *,
+    on: str,
+    by: str | Sequence[str] | None = None,
+    agg: Mapping[str, AggregateFunction] | None = None,
+    order_by: str | Sequence[str] | None = None,
+    nulls_on: str = "error",
+    plan: str = "auto",
+    fragments: bool = False,
+    empty: bool = False,
+    only_changed: bool = False,
+    ordered: bool = False,
+    late: str = "drop",
+    buckets: int | None = None,
+    flush: str | None = None,
+) -> Choice:
+    """Say which plan `frames`, or `slide`, would run with the same arguments, and why.
+
+    >>> import windrow as wr
+    >>> loops = wr.session().createDataFrame([(1, 55.0)], "minute int, speed double")
+    >>> print(explain(loops, wr.Threshold("speed < 40"), on="minute"))
+    plan: native
+      - Threshold frames are runs of one label: one window and one aggregation in Catalyst
+    >>> print(explain(loops, wr.Sliding(60, every=5), on="minute", agg={"speed": wr.mean("speed")}))
+    plan: native
+      - panes of 5 steps, aggregated by Catalyst and combined by the compiled kernel
+    """
+    options = StreamOptions(fragments, ordered, late, buckets, flush)
+    common = (on, by, agg, order_by, nulls_on, plan)
+    if not isinstance(what, Scheme):
+        if fragments:
+            raise UnsupportedError("fragments=True is for frames; windows are reported early by emit=")
+        return plan_slide(source, what, *common, empty, only_changed, options)[0]
+    for option, value in (("empty", empty), ("only_changed", only_changed)):
+        if value:
+            raise UnsupportedError(f"{option}={value!r} is for windows, and {what!r} gives frames")
+    return plan_frames(source, what, *common, options)[0]

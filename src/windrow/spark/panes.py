@@ -1,0 +1,252 @@
+"""Panes as a table: made by Catalyst, while Parquet is read, or by tasks; and the windows that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType, TimestampNTZType
+
+from windrow.aggregates import AggregateFunction, Count, Max, Mean, Min, Sum, Variance
+from windrow.aggregates.extremes import LARGEST, SMALLEST
+from windrow.aggregates.pairs import Pair
+from windrow.frames.groups import Directory
+from windrow.frames.ordering import read_in_order, whole_instants
+from windrow.frames.request import Layout, Reader
+from windrow.spark.parquet import RowGroup, read_row_group
+from windrow.spark.pieces import MapInArrow
+from windrow.spark.resolve import column
+from windrow.spark.scan import ScanSource, layout_of, task_numbers
+from windrow.spark.session import parallelism
+from windrow.spark.shuffle import in_larger_tables, select_tuples
+from windrow.windows.gather import Gatherer
+from windrow.windows.request import Slide
+from windrow.windows.slider import PaneHeap, Slider, panes_schema
+
+Native = Callable[[list[Column], bool], list[Column]]
+"""From the values of an aggregate, and whether it keeps integers, to the numbers of its state."""
+
+
+# Panes by Catalyst.
+
+
+def why_not_native_panes(request: Slide) -> str | None:
+    """Why Catalyst alone cannot aggregate the panes; None if it can."""
+    if request.unit != "time":
+        return "windows that are counted need each group's tuples in order"
+    for name, aggregate in request.agg.items():
+        if _native_form(aggregate) is None:
+            what = "Spark has no partial form for" if aggregate.builtin else "only the kernel knows"
+            return f"agg {name!r} is {aggregate!r}, which {what}"
+    return None
+
+
+def native_panes(df: DataFrame, request: Slide) -> DataFrame:
+    """Panes by one aggregation; no row leaves the JVM, only panes do."""
+    tuples, layout = select_tuples(df, request)
+    number = pane_number(tuples, request)
+    names = iter(layout.values)
+    sums: list[Column] = []
+    for j, (aggregate, keeper) in enumerate(zip(request.agg.values(), request.keepers, strict=True)):
+        read = [next(names) for _ in range(aggregate.reads)]
+        values = [F.lit(1) if at is None else _as_number(tuples, at, request.types[c], keeper.integral)
+                  for at, c in zip(read, aggregate.columns or (request.on,), strict=True)]  # fmt: skip
+        form = _native_form(aggregate)
+        assert form is not None
+        numbers = form(values, keeper.integral)
+        kind = "bigint" if keeper.integral else "double"
+        sums.append(F.count(_together(values)).alias(f"a{j}_seen"))
+        sums += [number_.cast(kind).alias(f"a{j}_numbers{i}") for i, number_ in enumerate(numbers)]
+    return tuples.withColumn("pane", number).groupBy(*layout.by, "pane").agg(*sums)
+
+
+def pane_number(tuples: DataFrame, request: Slide) -> Column:
+    """The number of the pane of each tuple, exactly as the kernel counts them."""
+    clock, pane = request.clock, request.pane
+    if clock.kind == "float":
+        return F.floor(column("on") / F.lit(float(pane))).cast("bigint")
+    since = "cast(on as bigint)"
+    if clock.kind == "date":
+        since = "cast(unix_date(on) as bigint)"
+    elif clock.kind == "timestamp":
+        since = "unix_micros(on)"
+        if isinstance(tuples.schema["on"].dataType, TimestampNTZType):
+            since = "timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', on)"
+    return F.expr(f"({since} - pmod({since}, {pane}L)) div {pane}L")
+
+
+def _as_number(tuples: DataFrame, at: str, kind: pa.DataType, integral: bool) -> Column:
+    """A column as the numbers that the kernel would read."""
+    value = column(at)
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return F.unix_micros(value)
+    if pa.types.is_date32(kind):
+        return F.unix_date(value)
+    return value.cast("bigint" if integral else "double")
+
+
+def _together(values: list[Column]) -> Column:
+    """Something that is null where any of several values is."""
+    whole = values[0]
+    for value in values[1:]:
+        whole = F.when(value.isNotNull(), whole)
+    return whole
+
+
+def _count(values: list[Column], integral: bool) -> list[Column]:
+    return [F.count(values[0])]
+
+
+def _sum(values: list[Column], integral: bool) -> list[Column]:
+    if not integral:
+        return [F.coalesce(F.sum(values[0]), F.lit(0.0)), F.lit(-1.0)]
+    total = F.try_sum(values[0])
+    past = F.when(total.isNull() & (F.count(values[0]) > 0), 1).otherwise(0)
+    return [F.coalesce(total, F.lit(0)), past]
+
+
+def _mean(values: list[Column], integral: bool) -> list[Column]:
+    return [F.count(values[0]), F.coalesce(F.sum(values[0]), F.lit(0.0))]
+
+
+def _min(values: list[Column], integral: bool) -> list[Column]:
+    return [F.coalesce(F.min(values[0]), F.lit(LARGEST if integral else float("nan")))]
+
+
+def _max(values: list[Column], integral: bool) -> list[Column]:
+    return [F.coalesce(F.max(values[0]), F.lit(SMALLEST if integral else float("-inf")))]
+
+
+def _variance(values: list[Column], integral: bool) -> list[Column]:
+    (x,) = values
+    n = F.count(x)
+    return [n, F.coalesce(F.avg(x), F.lit(0.0)), F.coalesce(F.var_pop(x) * n, F.lit(0.0))]
+
+
+def _pair(values: list[Column], integral: bool) -> list[Column]:
+    x, y = (F.when(_together(values).isNotNull(), value) for value in values)
+    n = F.count(x)
+    means = [F.avg(x), F.avg(y)]
+    spreads = [F.var_pop(x) * n, F.var_pop(y) * n, F.covar_pop(x, y) * n]
+    return [n, *(F.coalesce(part, F.lit(0.0)) for part in means + spreads)]
+
+
+_NATIVE: dict[type[AggregateFunction], Native] = {
+    Count: _count, Sum: _sum, Mean: _mean, Min: _min, Max: _max, Variance: _variance, Pair: _pair,
+}  # fmt: skip
+"""The states that Catalyst can make, by the class whose state it is."""
+
+
+def _native_form(aggregate: AggregateFunction) -> Native | None:
+    if not aggregate.builtin:
+        return None
+    return next((form for kind, form in _NATIVE.items() if isinstance(aggregate, kind)), None)
+
+
+# Panes by tasks.
+
+
+def scanned_panes(scan: ScanSource, request: Slide) -> DataFrame:
+    """Panes aggregated by tasks that read Parquet; a row group may be in any order."""
+    shares = _shares(scan.row_groups, parallelism(scan.spark))
+    tasks = scan.spark.range(0, len(shares), 1, len(shares))
+    layout = layout_of(request, scan.columns, scan.schema)
+    read = _read_shares(shares, scan.path, scan.columns)
+    return tasks.mapInArrow(_gather(request, layout, read), from_arrow_schema(panes_schema(request)))
+
+
+def _shares(row_groups: tuple[RowGroup, ...], tasks: int) -> list[list[RowGroup]]:
+    """Row groups that follow each other, as evenly as can be."""
+    rows = sum(group.rows for group in row_groups)
+    shares: list[list[RowGroup]] = [[] for _ in range(min(tasks, len(row_groups)))]
+    before = 0
+    for group in row_groups:
+        shares[min(len(shares) * before // rows, len(shares) - 1)].append(replace(group, low=None, high=None))
+        before += group.rows
+    return [share for share in shares if share]
+
+
+def _read_shares(
+    shares: list[list[RowGroup]], path: str, columns: tuple[str, ...]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Table]]:
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        for number in task_numbers(batches):
+            for group in shares[number]:
+                yield read_row_group(group, path, columns)
+
+    return read
+
+
+def gathered_panes(df: DataFrame, request: Slide) -> DataFrame:
+    """Panes aggregated by tasks from what Spark hands them, before anything is shuffled."""
+    tuples, layout = select_tuples(df, request)
+    return tuples.mapInArrow(_gather(request, layout, in_larger_tables), from_arrow_schema(panes_schema(request)))
+
+
+def _gather(
+    request: Slide, layout: Layout, read: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Table]]
+) -> MapInArrow:
+    """The function that aggregates the panes of a task's tuples, which come in any order."""
+
+    def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        reader, gatherer = Reader(request, layout), Gatherer(request)
+        heap = PaneHeap(request, reader.directory)
+        for table in read(batches):
+            for panes in heap.add(*gatherer.gather(reader.read(table))):
+                yield from panes.to_batches()
+        for panes in heap.rest():
+            yield from panes.to_batches()
+
+    return gather
+
+
+# Windows.
+
+
+def windows_of_panes(panes: DataFrame, request: Slide, schema: StructType) -> DataFrame:
+    """Windows from panes: those of a group come together, sorted by number alone, and are combined."""
+    by = [f"by{i}" for i in range(len(request.by))]
+    together = panes.repartition(*by) if by else panes.repartition(1)
+    return together.sortWithinPartitions("pane").mapInArrow(_combine(request), schema)
+
+
+def _combine(request: Slide) -> MapInArrow:
+    """The function that a task runs over its panes."""
+
+    def combine(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        slider = Slider(request, Directory(request.by_types))
+        for table in in_larger_tables(batches):
+            slider.add(*slider.read(table))
+            for windows in slider.report(slider.latest()):
+                yield from windows.to_batches()
+        for windows in slider.report(slider.latest(), final=True):
+            yield from windows.to_batches()
+
+    return combine
+
+
+def ordered_windows(df: DataFrame, request: Slide, schema: StructType) -> DataFrame:
+    """Windows from tuples that Spark has sorted, where the order of tuples makes a difference."""
+    tuples, layout = select_tuples(df, request)
+    together = tuples.repartition(*layout.by) if layout.by else tuples.repartition(1)
+    return together.sortWithinPartitions(layout.on).mapInArrow(_slide_sorted(request, layout), schema)
+
+
+def _slide_sorted(request: Slide, layout: Layout) -> MapInArrow:
+    """The function that a task runs over tuples which are sorted by `on`, groups mixed."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        reader, gatherer = Reader(request, layout), Gatherer(request)
+        slider = Slider(request, reader.directory)
+        for table in whole_instants(in_larger_tables(batches), layout.on, request.clock):
+            slider.add(*gatherer.gather(read_in_order(reader, table)))
+            for windows in slider.report(gatherer.past(slider.latest())):
+                yield from windows.to_batches()
+        for windows in slider.report(gatherer.past(slider.latest()), final=True):
+            yield from windows.to_batches()
+
+    return run

@@ -1,0 +1,71 @@
+"""What `frames` and `slide` share: sources, the names of plans, the choice of one, and the types of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import StructField, StructType
+
+from windrow.errors import SpecError, UnsupportedError
+from windrow.frames.request import Asked
+from windrow.spark.nulls import check_policy
+from windrow.spark.parquet import ParquetSource
+from windrow.spark.resolve import Columns
+from windrow.spark.session import check_session
+
+PLANS = ("auto", "native", "shuffle", "scan")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The plan that runs, and why."""
+
+    plan: str
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([f"plan: {self.plan}", *(f"  - {reason}" for reason in self.reasons)])
+
+
+def check_call(source: DataFrame | ParquetSource, nulls_on: str, plan: str) -> DataFrame:
+    """The DataFrame of a source, if what else is said is known."""
+    df = check_source(source, streams=True)
+    check_session(df.sparkSession)
+    check_policy(nulls_on)
+    if plan not in PLANS:
+        raise SpecError(f"plan: {plan!r} is not a plan; it must be one of {', '.join(PLANS)}")
+    if df.isStreaming and plan != "auto":
+        raise UnsupportedError(f"plan={plan!r}: a stream has one plan; leave plan='auto'")
+    return df
+
+
+def check_source(source: DataFrame | ParquetSource, *, streams: bool = False) -> DataFrame:
+    """The DataFrame of a source, or a refusal; streams only where they are said to be welcome."""
+    df = source.df if isinstance(source, ParquetSource) else source
+    if not hasattr(df, "sparkSession") or not hasattr(df, "schema"):
+        raise SpecError(f"{source!r} is neither a DataFrame nor a Parquet source by wr.parquet")
+    if df.isStreaming and not streams:
+        raise UnsupportedError("a streaming DataFrame cannot be used here yet")
+    return df
+
+
+def spark_schema(
+    df: DataFrame, asked: Asked[Any], schema: pa.Schema, instants: Sequence[str], never_null: Collection[str]
+) -> StructType:
+    """A schema as Spark has it: what is a value of one of the table's columns keeps its type."""
+    kept = {field.name: field.dataType for field in df.schema.fields}
+    found = {name: kept[name] for name in asked.by} | dict.fromkeys(instants, kept[asked.on])
+    for name, aggregate in asked.agg.items():
+        if not aggregate.columns:
+            continue
+        kind = asked.types[aggregate.column]
+        if aggregate.result_type(kind) == kind:
+            found[name] = Columns(df).field(aggregate.column, "agg").dataType
+    return StructType(
+        [StructField(f.name, found.get(f.name) or from_arrow_type(f.type), f.name not in never_null) for f in schema]
+    )

@@ -1,0 +1,78 @@
+"""Which windows tell something else than the one before them in their group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Indices = npt.NDArray[np.int64]
+
+
+class Changes:
+    """The last results of each group, by one kind of window.
+
+    >>> changes = Changes()
+    >>> changes.found(np.array([0, 0, 0, 1]), [pa.array([5, 5, None, 5])]).to_pylist()
+    [True, False, True, True]
+    >>> changes.found(np.array([0, 1]), [pa.array([None, 6], pa.int64())]).to_pylist()
+    [False, True]
+    """
+
+    def __init__(self) -> None:
+        self.group: Indices = np.empty(0, np.int64)
+        """The groups that have been reported, in order …"""
+        self.results: list[pa.Array] = []
+        """… and for each aggregate their last results."""
+
+    def found(self, group: Indices, results: Sequence[pa.Array]) -> pa.Array:
+        """Whether each of these windows, sorted by group, differs from the one before it; they are remembered."""
+        known = self.group.size
+        all_results = list(results)
+        if known:
+            all_results = [pa.concat_arrays([a, b]) for a, b in zip(self.results, results, strict=True)]
+        first = np.diff(group, prepend=-1) != 0
+        place = np.searchsorted(self.group, group)
+        met = np.zeros(group.size, np.bool_)
+        inside = place < known
+        met[inside] = self.group[place[inside]] == group[inside]
+        before = known + np.arange(-1, group.size - 1)
+        before[first] = place[first]
+        has_before = ~first | met
+        rows, others = known + np.flatnonzero(has_before), before[has_before]
+        same = np.ones(rows.size, np.bool_)
+        for column in all_results:
+            same &= _equal(column.take(pa.array(rows)), column.take(pa.array(others)))
+        changed = np.ones(group.size, np.bool_)
+        changed[has_before] = ~same
+        self._remember(group, all_results)
+        return pa.array(changed)
+
+    def table(self) -> pa.Table:
+        """What is remembered, as Arrow."""
+        return pa.table({"group": pa.array(self.group), **{f"r{j}": kept for j, kept in enumerate(self.results)}})
+
+    def restore(self, table: pa.Table) -> None:
+        """Remember again."""
+        self.group = np.array(table.column("group").to_numpy())
+        self.results = [table.column(name).combine_chunks() for name in table.column_names[1:]]
+
+    def _remember(self, group: Indices, results: Sequence[pa.Array]) -> None:
+        groups = np.concatenate([self.group, group])
+        order = np.argsort(groups, kind="stable")
+        last = order[np.append(np.diff(groups[order]) != 0, True)] if order.size else order
+        self.group = groups[last]
+        self.results = [column.take(pa.array(last)) for column in results]
+
+
+def _equal(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
+    """Where two columns are equal; nulls are, and so is what is not a number."""
+    if pa.types.is_nested(a.type):
+        return np.array([x == y for x, y in zip(a.to_pylist(), b.to_pylist(), strict=True)], np.bool_)
+    same = pc.or_(pc.fill_null(pc.equal(a, b), False), pc.and_(a.is_null(), b.is_null()))
+    if pa.types.is_floating(a.type):
+        same = pc.or_(same, pc.fill_null(pc.and_(pc.is_nan(a), pc.is_nan(b)), False))
+    return np.asarray(same.to_numpy(zero_copy_only=False), np.bool_)

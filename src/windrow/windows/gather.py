@@ -1,0 +1,124 @@
+"""From tuples to panes: each tuple has the number of a pane, and the tuples of a pane are aggregated once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from windrow.aggregates.keeper import ALL_VALID, Values
+from windrow.aggregates.states import States
+from windrow.errors import DataError
+from windrow.frames.framer import Tuples
+from windrow.windows.panes import Indices, Panes
+from windrow.windows.request import Slide
+
+WIDEST = 4
+"""A table with a place for each group and each pane is used where it is at most so many times as long as the batch."""
+
+
+class Gatherer:
+    """Puts tuples into panes. Where windows are counted, it counts the tuples, or the distinct times, of each group."""
+
+    def __init__(self, slide: Slide) -> None:
+        self.slide, self.keepers, self.pane = slide, slide.all_keepers, slide.pane
+        self.counted = np.empty(0, np.int64)
+        """How many tuples, or distinct times, each group had …"""
+        self.latest = np.empty(0, slide.clock.dtype)
+        """… and the `on` of its last tuple."""
+
+    def gather(self, tuples: Tuples) -> tuple[Panes, list[States]]:
+        """The panes of some tuples, in no order; windows that are counted need each group's tuples in order."""
+        panes, slots = _distinct(tuples.group, self._numbers(tuples))
+        ends = [Values(tuples.on, ALL_VALID)] * (len(self.keepers) - len(tuples.values))
+        states = []
+        for keeper, values in zip(self.keepers, [*tuples.values, *ends], strict=True):
+            states.append(keeper.empty(panes.group.size))
+            keeper.accumulate(states[-1], slots.reshape(-1, 1), values)
+        return panes, states
+
+    def past(self, latest: Indices, *, settled: bool = True) -> Indices:
+        """How many panes of each group are whole, if `latest` is its last one so far and tuples come in order.
+
+        The last of several distinct times is whole only if it is `settled`: no further tuple can have it.
+        """
+        if self.slide.unit == "time":
+            return latest
+        self.grow(latest.size)
+        open_ = 0 if settled or self.slide.unit == "rows" else 1
+        return np.maximum(self.counted - open_, 0) // self.pane
+
+    def grow(self, groups: int) -> None:
+        """Make room for groups that were not met before."""
+        more = groups - self.counted.size
+        if more > 0:
+            self.counted = np.concatenate([self.counted, np.zeros(more, np.int64)])
+            self.latest = np.concatenate([self.latest, np.zeros(more, self.latest.dtype)])
+
+    def _numbers(self, tuples: Tuples) -> Indices:
+        if self.slide.unit == "time":
+            return pane_numbers(tuples.on, self.pane)
+        self.grow(int(tuples.group.max()) + 1 if tuples.group.size else 0)
+        numbers = np.empty(tuples.on.size, np.int64)
+        _count(tuples.group, tuples.on, self.counted, self.latest, self.slide.unit == "times", numbers)
+        return numbers // self.pane
+
+
+def pane_numbers(on: npt.NDArray[Any], pane: int) -> Indices:
+    """The pane of each instant.
+
+    >>> pane_numbers(np.array([-1, 0, 9, 10]), 10).tolist()
+    [-1, 0, 0, 1]
+    """
+    if on.dtype == np.int64:
+        return on // pane
+    if not np.isfinite(on).all():
+        raise DataError(f"on: {on[~np.isfinite(on)][0]} is in no window; drop such rows, or mend the data")
+    return np.floor(on / pane).astype(np.int64)
+
+
+@njit(cache=True)
+def _count(group: Any, on: Any, counted: Any, latest: Any, distinct: bool, numbers: Any) -> None:
+    for i in range(group.size):
+        g = group[i]
+        if not distinct or counted[g] == 0 or on[i] != latest[g]:
+            counted[g] += 1
+            latest[g] = on[i]
+        numbers[i] = counted[g] - 1
+
+
+def _distinct(group: Indices, number: Indices) -> tuple[Panes, Indices]:
+    """The different panes among these, and for each of these its place there."""
+    slots = np.empty(group.size, np.int64)
+    if not group.size:
+        return Panes(slots, slots), slots
+    low, width = int(number.min()), int(number.max()) - int(number.min()) + 1
+    groups = int(group.max()) + 1
+    if width <= WIDEST * max(group.size, 1 << 16) // groups:
+        table = np.full(groups * width, -1, np.int64)
+        made = np.empty((2, min(table.size, group.size)), np.int64)
+        n = _look_up(group, number, low, width, table, slots, made[0], made[1])
+        return Panes(made[0, :n].copy(), made[1, :n].copy()), slots
+    order = np.lexsort((number, group))
+    other = np.ones(order.size, np.bool_)
+    other[1:] = (np.diff(group[order]) != 0) | (np.diff(number[order]) != 0)
+    slots[order] = np.cumsum(other) - 1
+    rows = order[other]
+    return Panes(group[rows], number[rows]), slots
+
+
+@njit(cache=True)
+def _look_up(
+    group: Any, number: Any, low: int, width: int, table: Any, slots: Any, groups: Any, numbers: Any
+) -> int:  # fmt: skip
+    n = 0
+    for i in range(group.size):
+        at = group[i] * width + number[i] - low
+        if table[at] < 0:
+            table[at] = n
+            groups[n], numbers[n] = group[i], number[i]
+            n += 1
+        slots[i] = table[at]
+    return n

@@ -1,0 +1,79 @@
+"""Windows that are asked for over the tuples of a table, with names and types settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from windrow.aggregates import AggregateFunction, Max, Min
+from windrow.aggregates.keeper import Keeper
+from windrow.errors import SpecError
+from windrow.frames.request import Asked
+from windrow.windows.specs import Shape, Unit, Window, pane_of
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The kinds of windows that share one pass, by name; a single one has no name in the result."""
+
+    windows: Mapping[str, Window]
+    named: bool
+    empty: bool = False
+    """Whether windows without a tuple are reported too …"""
+    only_changed: bool = False
+    """… and whether those that tell the same as the one before are not."""
+
+
+@dataclass(frozen=True)
+class Slide(Asked[Kinds]):
+    """Windows of one or more kinds over the tuples of a table. All kinds are made of the same panes."""
+
+    @cached_property
+    def shapes(self) -> list[Shape]:
+        """Each kind in the steps of the clock, or of tuples."""
+        return [window.shape(self.clock) for window in self.what.windows.values()]
+
+    @property
+    def unit(self) -> Unit:
+        """What the windows are measured in."""
+        return self.shapes[0].unit
+
+    @property
+    def pane(self) -> int:
+        """How long a pane is."""
+        return pane_of(self.shapes)
+
+    @property
+    def commutes(self) -> bool:
+        """Whether tuples can be taken in any order: neither the windows nor the aggregates depend on it."""
+        aggregates = self.agg.values()
+        return self.unit == "time" and all(a.builtin and not a.order_sensitive for a in aggregates)
+
+    @cached_property
+    def all_keepers(self) -> list[Keeper]:
+        """The keepers of the aggregates; for windows that are counted, those of the first and the last `on` follow."""
+        ends: list[AggregateFunction] = [] if self.unit == "time" else [Min(self.on), Max(self.on)]
+        return [*self.keepers, *(Keeper(end, self.clock.type) for end in ends)]
+
+    def check(self) -> None:
+        """Refuse kinds that cannot share panes, and lengths that the clock cannot tell."""
+        units = {shape.unit: name for shape, name in zip(self.shapes, self.what.windows, strict=True)}
+        if len(units) > 1:
+            told = " and ".join(f"{name!r} by {unit}" for unit, name in units.items())
+            raise SpecError(f"windows: {told} share no panes; call wr.slide once for each")
+
+    @property
+    def leading(self) -> list[tuple[str, pa.DataType]]:
+        """The columns of the result that say which window it is."""
+        on = self.clock.type
+        named = [("window", pa.string())] if self.what.named else []
+        return [*named, ("start", on), ("end", on), ("complete", pa.bool_())]
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The result: `by`, `window` if there are several kinds, `start`, `end`, `complete`, the aggregates."""
+        fields = [(name, self.types[name]) for name in self.by] + self.leading
+        return pa.schema(fields + [(name, k.result) for name, k in zip(self.agg, self.keepers, strict=True)])

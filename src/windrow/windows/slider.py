@@ -1,0 +1,214 @@
+"""Windows of many groups as their panes come: panes in, windows out when they are due, and the panes that are needed.
+
+Panes may come in any order and in parts: two parts of one pane are merged. What no window needs any more is let go;
+where there is a landmark window it becomes part of the group's first pane, which is then that of all tuples so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.aggregates.keeper import Keeper
+from windrow.aggregates.states import States
+from windrow.frames.groups import Directory
+from windrow.windows.changes import Changes
+from windrow.windows.panes import NEVER, Indices, Panes, Progress, Ranges, combined, needed_from, windows_over
+from windrow.windows.request import Slide
+
+VALUES_AT_ONCE = 4_000_000
+"""States that hold the values themselves are put together for so many values at a time."""
+PANES_AT_ONCE = 2_000_000
+"""How many panes, or values in them, a task holds before it sends them on."""
+
+
+@dataclass
+class Slider:
+    """The panes that are held, and how far windows have been reported."""
+
+    slide: Slide
+    directory: Directory
+    """The groups, which whoever numbers them knows too."""
+
+    def __post_init__(self) -> None:
+        slide = self.slide
+        self.keepers, self.shapes, self.pane = slide.all_keepers, slide.shapes, slide.pane
+        self.panes = Panes(np.empty(0, np.int64), np.empty(0, np.int64))
+        self.states = [keeper.empty(0) for keeper in self.keepers]
+        self.after = np.empty((len(self.shapes), 0), np.int64)
+        self.changes = [Changes() for _ in self.shapes] if slide.what.only_changed else []
+
+    def add(self, panes: Panes, states: Sequence[States]) -> None:
+        """Take in panes of groups that the directory knows; what was there before comes first in a merge."""
+        self.grow()
+        self.panes, self.states = merged(self.keepers, [(self.panes, self.states), (panes, list(states))])
+
+    def grow(self) -> None:
+        """Make room for groups that were not met before."""
+        more = len(self.directory) - self.after.shape[1]
+        if more > 0:
+            self.after = np.concatenate([self.after, np.full((len(self.shapes), more), NEVER)], axis=1)
+
+    def latest(self) -> Indices:
+        """The number of each group's last pane: those before it are whole, where a group's panes come in order."""
+        self.grow()
+        found = np.full(self.after.shape[1], NEVER)
+        np.maximum.at(found, *self.panes)
+        return found
+
+    def report(self, past: Indices, *, final: bool = False) -> Iterator[pa.Table]:
+        """The windows that are due, as rows of the result; `past` says how many panes of each group are whole."""
+        self.grow()
+        for k, shape in enumerate(self.shapes):
+            progress = Progress(self.after[k], past)
+            ranges = windows_over(self.panes, shape, self.pane, progress, final=final, empty=self.slide.what.empty)
+            if ranges.group.size:
+                table = self._table(k, ranges)
+                if table.num_rows:
+                    yield table
+        self._forget()
+
+    def next_end(self) -> int | None:
+        """The pane with whose beginning the next window is due; None if nothing waits."""
+        group, number = self.panes
+        if not group.size:
+            return None
+        begins = np.flatnonzero(np.diff(group, prepend=-1))
+        found = []
+        for k, shape in enumerate(self.shapes):
+            length, every, step = shape.in_panes(self.pane)
+            after = self.after[k][group[begins]]
+            first = np.where(after == NEVER, number[begins], np.maximum(number[begins], after)) // step * step + step
+            last = number[np.append(begins[1:], group.size) - 1]
+            last = last // every * every + every if length == 0 else last + length
+            found += first[first <= last].tolist()
+        return min(found, default=None)
+
+    def _table(self, k: int, ranges: Ranges) -> pa.Table:
+        slide, clock = self.slide, self.slide.clock
+        results = [
+            self._results(keeper, states, ranges) for keeper, states in zip(self.keepers, self.states, strict=True)
+        ]
+        if slide.unit == "time":
+            start, end = (
+                clock.write(pa.array((self.pane * at).astype(clock.dtype))) for at in (ranges.start, ranges.end)
+            )
+        else:
+            *results, start, end = results
+        keys = self.directory.keys()
+        columns: list[Any] = [key.take(pa.array(ranges.group)) for key in keys]
+        if slide.what.named:
+            columns.append(pa.repeat(pa.scalar([*slide.what.windows][k]), ranges.group.size))
+        table = pa.table([*columns, start, end, pa.array(ranges.complete), *results], schema=slide.schema)
+        return table.filter(self.changes[k].found(ranges.group, results)) if self.changes else table
+
+    @staticmethod
+    def _results(keeper: Keeper, states: States, ranges: Ranges) -> pa.Array:
+        """The results of all windows; states that hold values are put together for some windows at a time."""
+        first, last = ranges.first, ranges.last
+        if states.runs is None:
+            return keeper.finish(combined(keeper, states, first, last))
+        before = np.concatenate([[0], np.cumsum(states.seen)])
+        share = np.cumsum(before[last] - before[first]) // VALUES_AT_ONCE
+        cuts = [0, *(np.flatnonzero(np.diff(share)) + 1).tolist(), first.size]
+        found = [keeper.finish(combined(keeper, states, first[a:b], last[a:b])) for a, b in pairwise(cuts)]
+        return pa.concat_arrays(found)
+
+    def _forget(self) -> None:
+        """Let go what no window needs any more."""
+        group, number = self.panes
+        needed = np.full(self.after.shape[1], np.iinfo(np.int64).max)
+        for k, shape in enumerate(self.shapes):
+            length = 0 if shape.length is None else shape.length // self.pane
+            needed_from(
+                self.after[k], length, shape.every // self.pane, (shape.emit or shape.every) // self.pane, needed
+            )
+        old = number < needed[group]
+        if not old.any():
+            return
+        if any(shape.length is None for shape in self.shapes):
+            first = np.flatnonzero(np.diff(group, prepend=-1))
+            sizes = np.diff(np.append(first, group.size))
+            into = np.repeat(first, sizes)
+            # The first pane tells where the group begins, and the last one how far it is.
+            old[first] = old[first + sizes - 1] = False
+            for keeper, states in zip(self.keepers, self.states, strict=True):
+                keeper.merge(states, into, np.flatnonzero(old))
+        rows = np.flatnonzero(~old)
+        self.panes = Panes(group[rows], number[rows])
+        self.states = [states.keep(rows) for states in self.states]
+
+    # Panes as rows of a table.
+
+    def read(self, table: pa.Table) -> tuple[Panes, list[States]]:
+        """Panes as `panes_table` wrote them."""
+        group = self.directory.encode([table.column(f"by{i}") for i in range(len(self.slide.by))], table.num_rows)
+        states = [keeper.empty(0).read(f"a{j}_", table) for j, keeper in enumerate(self.keepers)]
+        return Panes(group, np.array(table.column("pane").to_numpy(), np.int64)), states
+
+
+def merged(keepers: Sequence[Keeper], pieces: Sequence[tuple[Panes, list[States]]]) -> tuple[Panes, list[States]]:
+    """The panes of several pieces in the order of group and number, those of one number merged in the pieces' order.
+
+    The states of the pieces must not be used again.
+    """
+    group, number = (np.concatenate(parts) for parts in zip(*(panes for panes, _ in pieces), strict=True))
+    order = np.lexsort((number, group))
+    group, number = group[order], number[order]
+    states = [reduce(States.joined, parts).keep(order) for parts in zip(*(kept for _, kept in pieces), strict=True)]
+    other = np.ones(group.size, np.bool_)
+    other[1:] = (np.diff(group) != 0) | (np.diff(number) != 0)
+    rows = np.flatnonzero(other)
+    if rows.size < group.size:
+        into, parts = rows[np.cumsum(other) - 1], np.flatnonzero(~other)
+        for keeper, kept in zip(keepers, states, strict=True):
+            keeper.merge(kept, into, parts)
+        group, number, states = group[rows], number[rows], [kept.keep(rows) for kept in states]
+    return Panes(group, number), states
+
+
+class PaneHeap:
+    """Panes of one task that wait to be merged, so that each is sent once, or a few times if there are very many."""
+
+    def __init__(self, slide: Slide, directory: Directory) -> None:
+        self.keepers, self.directory = slide.all_keepers, directory
+        self._pieces: list[tuple[Panes, list[States]]] = []
+
+    def add(self, panes: Panes, states: list[States]) -> Iterator[pa.Table]:
+        """Put panes on the heap; all of it comes out, merged, if it gets too large."""
+        self._pieces.append((panes, states))
+        weight = sum(panes.group.size + sum(_values_in(kept) for kept in states) for panes, states in self._pieces)
+        if weight > PANES_AT_ONCE:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[pa.Table]:
+        """All panes on the heap."""
+        if self._pieces:
+            yield panes_table(self.directory, *merged(self.keepers, self._pieces))
+            self._pieces = []
+
+
+def _values_in(states: States) -> int:
+    return 0 if states.runs is None else int(states.seen.sum())
+
+
+def panes_table(directory: Directory, panes: Panes, states: Sequence[States]) -> pa.Table:
+    """Panes as rows: the values of their group, their number, and the state of each aggregate."""
+    group = pa.array(panes.group)
+    columns = {f"by{i}": key.take(group) for i, key in enumerate(directory.keys())}
+    columns["pane"] = pa.array(panes.number)
+    for j, kept in enumerate(states):
+        columns |= kept.columns(f"a{j}_")
+    return pa.table(columns)
+
+
+def panes_schema(slide: Slide) -> pa.Schema:
+    """The schema of `panes_table`."""
+    none = Panes(np.empty(0, np.int64), np.empty(0, np.int64))
+    return panes_table(Directory(slide.by_types), none, [keeper.empty(0) for keeper in slide.all_keepers]).schema

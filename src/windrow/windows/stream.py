@@ -1,0 +1,165 @@
+"""Windows of a stream: tuples in as they arrive, windows out as the watermark passes their ends, the state between.
+
+A `StreamSlider` has some of a stream's groups, a *bucket*. Where the order of tuples makes no difference they become
+part of their panes as they arrive, and nothing waits; else they wait until the watermark has passed them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.frames.arrivals import Arrivals
+from windrow.frames.ordering import read_in_order
+from windrow.frames.packing import check_state, pack, unpack
+from windrow.frames.request import Layout, Reader
+from windrow.frames.shelf import Shelf
+from windrow.windows.gather import Gatherer
+from windrow.windows.panes import Indices, Panes
+from windrow.windows.request import Slide
+from windrow.windows.slider import Slider
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class SlidePlan:
+    """Which windows are asked for and how tuples are read."""
+
+    request: Slide
+    layout: Layout
+    ordered: bool = False
+
+    state: ClassVar[tuple[str, str]] = ("panes", "waiting")
+    """Under which names a bucket's state and its pieces of tuples are kept."""
+
+    def load(self, shelf: Shelf, data: bytes | None) -> StreamSlider:
+        """A bucket as it was saved, or a new one."""
+        return StreamSlider.load(self, shelf, data)
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What a state depends on: with anything else it would mean something else."""
+        slide, kinds = self.request, self.request.what
+        return {
+            "windows": {name: repr(window) for name, window in kinds.windows.items()},
+            "on": slide.on,
+            "by": list(slide.by),
+            "order_by": list(slide.order_by),
+            "agg": [repr(aggregate) for aggregate in slide.agg.values()],
+            "types": {name: str(kind) for name, kind in sorted(slide.types.items())},
+            "ordered": self.ordered,
+            "empty": kinds.empty,
+            "only_changed": kinds.only_changed,
+        }
+
+
+class StreamSlider:
+    """One bucket of a stream's groups."""
+
+    def __init__(self, plan: SlidePlan, shelf: Shelf) -> None:
+        self.plan, self.slide = plan, plan.request
+        self.reader = Reader(self.slide, plan.layout)
+        self.arrivals = Arrivals(self.reader, shelf, plan.ordered, waits=not self.slide.commutes)
+        self.gatherer = Gatherer(self.slide)
+        self.slider = Slider(self.slide, self.reader.directory)
+
+    def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
+        """Take in what arrived and go on to the watermark: the rows of the result, and the tuples that are late."""
+        due, late = self.arrivals.take(arrived, watermark)
+        self._gather(due)
+        if watermark is None and not self.plan.ordered:
+            return [], late
+        return [*self.slider.report(self._past())], late
+
+    def finish(self) -> list[pa.Table]:
+        """The stream is over: all windows are due."""
+        self._gather(self.arrivals.take_all())
+        return [*self.slider.report(self._past(settled=True), final=True)]
+
+    def next_event(self) -> int | None:
+        """The watermark at which there is something to do even if no tuple arrives; None if there is nothing."""
+        first, end = self.arrivals.waiting.first, None
+        if self.slide.unit == "time" and not self.plan.ordered:
+            end = self.slider.next_end()
+        events = [event for event in (first, None if end is None else end * self.slide.pane - 1) if event is not None]
+        return min(events, default=None)
+
+    def _gather(self, due: list[pa.Table]) -> None:
+        if due:
+            table = pa.concat_tables(due).combine_chunks()
+            tuples = self.reader.read(table) if self.slide.commutes else read_in_order(self.reader, table)
+            self.arrivals.met(tuples)
+            self.slider.add(*self.gatherer.gather(tuples))
+
+    def _past(self, *, settled: bool = False) -> Indices:
+        """How many panes of each group are whole."""
+        if self.plan.ordered or self.slide.unit != "time":
+            return self.gatherer.past(self.slider.latest(), settled=settled or not self.plan.ordered)
+        watermark = self.arrivals.watermark
+        # Before the first watermark nothing is known to be whole.
+        whole = np.iinfo(np.int64).min + 1 if watermark is None else (watermark + 1) // self.slide.pane
+        return np.full(len(self.reader.directory), whole)
+
+    # The state as bytes.
+
+    @property
+    def _forgets(self) -> bool:
+        """Whether nothing need be known of a group without panes."""
+        kinds = self.slide.what
+        return self.slide.unit == "time" and not (self.plan.ordered or kinds.empty or kinds.only_changed)
+
+    def save(self) -> bytes:
+        """All but the shelf."""
+        slider, groups = self.slider, len(self.reader.directory)
+        slider.grow()
+        kept = np.unique(slider.panes.group) if self._forgets else np.arange(groups)
+        columns = {f"by{i}": key.take(pa.array(kept)) for i, key in enumerate(self.reader.directory.keys())}
+        columns |= {f"after{k}": pa.array(after[kept]) for k, after in enumerate(slider.after)}
+        if self.plan.ordered:
+            self.arrivals.grow()
+            columns["last"] = pa.array(self.arrivals.last)
+        if self.slide.unit != "time":
+            self.gatherer.grow(groups)
+            columns |= {"counted": pa.array(self.gatherer.counted), "latest": pa.array(self.gatherer.latest)}
+        about = {
+            "version": VERSION,
+            "plan": self.plan.fingerprint,
+            "watermark": self.arrivals.watermark,
+            "next": self.arrivals.waiting.next,
+        }
+        known = pa.table({"group": kept, **columns}).replace_schema_metadata({"windrow": json.dumps(about)})
+        held = {"group": pa.array(np.searchsorted(kept, slider.panes.group)), "pane": pa.array(slider.panes.number)}
+        for j, states in enumerate(slider.states):
+            held |= states.columns(f"a{j}_")
+        return pack([known, self.arrivals.waiting.index(), pa.table(held), *(c.table() for c in slider.changes)])
+
+    @classmethod
+    def load(cls, plan: SlidePlan, shelf: Shelf, data: bytes | None) -> StreamSlider:
+        """The bucket as it was saved, or a new one."""
+        bucket = cls(plan, shelf)
+        if data is None:
+            return bucket
+        known, waiting, held, *changes = unpack(data)
+        about = json.loads(known.schema.metadata[b"windrow"])
+        check_state(about, VERSION, plan.fingerprint)
+        slider, arrivals = bucket.slider, bucket.arrivals
+        bucket.reader.directory.encode([known.column(f"by{i}") for i in range(len(plan.request.by))], known.num_rows)
+        slider.after = np.array([known.column(f"after{k}").to_numpy() for k in range(len(slider.shapes))])
+        slider.panes = Panes(*(np.array(held.column(name).to_numpy()) for name in ("group", "pane")))
+        slider.states = [keeper.empty(0).read(f"a{j}_", held) for j, keeper in enumerate(slider.keepers)]
+        for change, table in zip(slider.changes, changes, strict=True):
+            change.restore(table)
+        arrivals.waiting.restore(waiting, about["next"])
+        arrivals.watermark = about["watermark"]
+        if plan.ordered:
+            arrivals.last = np.array(known.column("last").to_numpy())
+        if plan.request.unit != "time":
+            gatherer = bucket.gatherer
+            gatherer.counted, gatherer.latest = (np.array(known.column(n).to_numpy()) for n in ("counted", "latest"))
+        return bucket
