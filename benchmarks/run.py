@@ -21,6 +21,7 @@ import data
 import fragments
 import latency
 import peers
+import slides
 import streams
 import synopses
 import timing
@@ -168,9 +169,39 @@ def windows(spark: SparkSession, rows: int, rounds: int) -> None:
     print(synopses.table(max(1, rows // 20), max(1, rounds // 2), report))
 
 
+def slide(spark: SparkSession, rows: int, rounds: int) -> None:
+    """Sliding windows by every plan, every peer, and the limit; then as windows overlap more and more."""
+    path = data.table(replace(data.STANDARD, rows=rows))
+    window = slides.Window(3_000, 60)
+    made: Competitors = {f"Windrow {p}": partial(slides.ours, spark, path, window, p) for p in alone.PLANS}
+    made |= {name: partial(peer, spark, path, window) for name, peer in slides.SPARK.items()}
+    made |= {name: partial(peer, path, window) for name, peer in slides.LOCAL.items()}
+    check_equal(made, slides.totals, "windows")
+    slow = {"Spark window()": made.pop("Spark window()")}
+    timings = race(made, rounds) | race(slow, 1)
+    against = {"/by hand": "Spark SQL, panes by hand", "/window()": "Spark window()", "/limit": "limit, one thread"}
+    title = f"Windows of 50 minutes every minute; count, sum, variance: {rows:,} rows, 1,000 groups"
+    print(timing.table(title, timings, against))
+    ratio = lambda a, b: timings[a].median / timings[b].median  # noqa: E731
+    say("DataFrame over panes by hand in Spark SQL", ratio("Windrow native", "Spark SQL, panes by hand"), "at most 1")
+    say("DataFrame: times faster than window()", ratio("Spark window()", "Windrow native"), "at least 25")
+    say("Parquet over the limit", ratio("Windrow scan", "limit, one thread"), "at most 2.5")
+    say("Parquet: times faster than window()", ratio("Spark window()", "Windrow scan"), "at least 60")
+    grown = {
+        f"{plan}, length/slide {overlap:,}": partial(slides.ours, spark, path, slides.Window(20 * overlap, 20), plan)
+        for plan in ("scan", "native")
+        for overlap in (1, 10, 100, 1_000)
+    }
+    grown_timings = race(grown, max(1, rounds // 2))
+    print(timing.table(f"Windows that overlap more and more, every 20 seconds: {rows:,} rows", grown_timings, {}))
+    for plan in ("scan", "native"):
+        found = [grown_timings[f"{plan}, length/slide {overlap:,}"].median for overlap in (1, 10, 100, 1_000)]
+        say(f"{plan}: dearest over cheapest overlap", max(found) / min(found), "at most 1.5")
+
+
 SECTIONS = {
     "threshold": threshold, "delta": delta, "tiny": tiny, "cores": cores, "memory": memory, "stream": stream,
-    "latency": latencies, "fragments": tow, "synopses": windows,
+    "latency": latencies, "fragments": tow, "slide": slide, "synopses": windows,
 }  # fmt: skip
 
 
@@ -184,12 +215,12 @@ def _run(make: Callable[[], object]) -> None:
     peers.materialise(make())
 
 
-def check_equal(made: Competitors) -> None:
-    """All competitors must find the same frames, or no time of theirs means anything."""
-    found = {name: peers.totals(make()) for name, make in made.items()}
+def check_equal(made: Competitors, totals: Callable[..., object] = peers.totals, what: str = "frames") -> None:
+    """All competitors must find the same, or no time of theirs means anything."""
+    found = {name: totals(make()) for name, make in made.items()}
     if len(set(found.values())) != 1:
         sys.exit("the competitors differ:\n" + "\n".join(f"  {name}: {total}" for name, total in found.items()))
-    print(f"\nall {len(found)} find the same {next(iter(found.values()))[0]:,} frames")
+    print(f"\nall {len(found)} find the same {next(iter(found.values()))[0]:,} {what}")
 
 
 def say(what: str, ratio: float, wanted: str) -> None:

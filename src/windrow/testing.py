@@ -69,6 +69,7 @@ def check_aggregate(
     rows = _rows(aggregate, values)
     contract = _Contract(aggregate, rows, tolerance)
     contract.compiles()
+    contract.state_survives()
     contract.parts_give_the_whole()
     contract.merge_is_associative()
     contract.remove_undoes_add()
@@ -93,7 +94,7 @@ def example_aggregate(
 
 
 def _rows(aggregate: AggregateFunction, values: Sequence[Any]) -> list[Row]:
-    rows = [tuple(value) if isinstance(value, Sequence) else (value,) for value in values]
+    rows = [tuple(value) if isinstance(value, tuple | list) else (value,) for value in values]
     if aggregate.reads > 1 and rows and len(rows[0]) == 1:
         # Another column is made of the same values, in another order.
         rows = [
@@ -120,6 +121,20 @@ class _Contract:
             self._merged([[], self.rows[:1]])
         except Exception as error:
             self._refuse(f"does not compile: {' '.join(str(error).split())[:300]}")
+
+    def state_survives(self) -> None:
+        """A state that went through Arrow gives what it gave before."""
+        for n in range(len(self.rows) + 1):
+            states = self._states([self.rows[:n]])
+            before = self.keeper.finish(states)[0].as_py()
+            try:
+                after = self.keeper.finish(self.keeper.empty(0).read("", pa.table(states.columns(""))))[0].as_py()
+            except (pa.ArrowException, TypeError) as error:
+                self._refuse(f"state: the state of {n} value(s) is no {self.aggregate.state}: {error}")
+            self._demand(
+                self._alike(before, after),
+                f"state: {n} value(s) give {before!r}, and {after!r} once the state went through Arrow",
+            )
 
     def parts_give_the_whole(self) -> None:
         """Cut anywhere, with nothing before or behind a cut too."""
@@ -154,10 +169,11 @@ class _Contract:
             return
         options = self.aggregate.last_arguments(integral=False)
         state = self.aggregate.zero_state(False)
+        state = state[0] if self.aggregate.form == "objects" else state
         for row in self.rows:
             after = kind.remove(kind.add(state, *row, *options), *row, *options)
             self._demand(
-                all(self._alike(a, b) for a, b in zip(after, state, strict=True)),
+                self._alike(list(after), list(state)) if isinstance(state, tuple) else self._alike(after, state),
                 f"remove does not undo add: the state {state!r}, with {row!r} added and removed, is {after!r}",
             )
             state = kind.add(state, *row, *options)
@@ -195,7 +211,8 @@ class _Contract:
         keeper, states = self.keeper, self.keeper.empty(len(parts))
         rows = [row for part in parts for row in part]
         slots = np.array([k for k, part in enumerate(parts) for _ in part], np.int64).reshape(-1, 1)
-        columns = [pa.array([row[i] for row in rows], pa.float64()) for i in range(self.aggregate.reads)]
+        kind = None if self.aggregate.form == "objects" else pa.float64()
+        columns = [pa.array([row[i] for row in rows], kind) for i in range(self.aggregate.reads)]
         keeper.accumulate(states, slots, keeper.read(*columns))
         return states
 
@@ -214,6 +231,8 @@ class _Contract:
             return all(self._alike(a[name], b[name]) for name in a)
         if a is None or b is None:
             return a is b
+        if not isinstance(a, int | float) or not isinstance(b, int | float):
+            return bool(a == b)
         if math.isnan(a) or math.isnan(b):
             return math.isnan(a) and math.isnan(b)
         return math.isclose(a, b, rel_tol=self.tolerance, abs_tol=self.tolerance)

@@ -126,6 +126,32 @@ class Span(wr.AggregateFunction):
         return s[1] - s[0]
 
 
+class Trail(wr.AggregateFunction):
+    """A user's own aggregate with a state that is no tuple of numbers: the last three values."""
+
+    state = pa.list_(pa.float64())
+    order_sensitive = True
+
+    def result_type(self, values):
+        return pa.string()
+
+    @staticmethod
+    def zero():
+        return []
+
+    @staticmethod
+    def add(s, x):
+        return [*s, float(x)][-3:]
+
+    @staticmethod
+    def merge(a, b):
+        return (a + b)[-3:]
+
+    @staticmethod
+    def finish(s):
+        return " ".join(map(str, s))
+
+
 def opens_at_new_high(t, s):
     if t.x > s.high:
         s.high = t.x

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import pyarrow as pa
 import pytest
 
 import windrow as wr
-from streams import Span
+from streams import Span, Trail
 from windrow.aggregates import BUILTIN
 from windrow.errors import SpecError
 from windrow.testing import check_aggregate, example_aggregate
@@ -78,6 +79,7 @@ def test_every_aggregate_of_the_package_passes(kind: type[wr.AggregateFunction])
 def test_aggregates_of_ones_own_pass() -> None:
     check_aggregate(Product("x"), [1.5, -2.0, 0.5, 4.0])
     check_aggregate(Span("x"))
+    check_aggregate(Trail("x"))
     check_aggregate(Distance("x"))
     check_aggregate(Distance("x", power=1.0), [(1, 2), (3, 3), (5, -1)])
 
@@ -139,3 +141,40 @@ def test_an_order_that_is_not_declared_is_told() -> None:
 def test_values_that_do_not_fit_are_refused(values: list[Any]) -> None:
     with pytest.raises(SpecError, match=r"values: .* must be at least two values, each of as many numbers as"):
         check_aggregate(wr.sum("x"), values)
+
+
+class Letters(wr.AggregateFunction):
+    """A state that its declared type does not hold."""
+
+    state = pa.int64()
+
+    @staticmethod
+    def zero():
+        return ""
+
+    @staticmethod
+    def add(s, x):
+        return s + str(x)
+
+    @staticmethod
+    def merge(a, b):
+        return a + b
+
+    @staticmethod
+    def finish(s):
+        return float(len(s))
+
+
+def test_a_state_that_is_not_what_it_is_declared_to_be():
+    with pytest.raises(AssertionError, match=r"state: the state of 0 value\(s\) is no int64"):
+        check_aggregate(Letters("x"))
+
+
+def test_a_state_of_any_arrow_type_takes_values_of_any_type():
+    check_aggregate(Letters2("place"), ["quay", "sea", "quay", "a", "b"])
+
+
+class Letters2(Letters):
+    """The same, declared as it is."""
+
+    state = pa.string()

@@ -26,6 +26,7 @@ from streams import (
     Row,
     Sample,
     Span,
+    Trail,
     framed,
     rows_of,
     samples,
@@ -38,7 +39,7 @@ from windrow.frames.clock import Clock
 from windrow.frames.framer import Framer, Frames, Tuples
 from windrow.frames.packing import pack, pack_state, unpack, unpack_state
 
-AGGREGATES = (wr.count(), wr.first("v"), wr.last("v"), wr.sum("v"), wr.variance("v"), Span("v"))
+AGGREGATES = (wr.count(), wr.first("v"), wr.last("v"), wr.sum("v"), wr.variance("v"), Span("v"), Trail("v"))
 each_scheme = pytest.mark.parametrize("kind", SCHEMES, ids=lambda kind: kind.__name__)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windrow as wr
-from streams import FEWER, Span
+from streams import FEWER, Span, Trail
 from test_filler import Dictionary
 from windrow.aggregates.keeper import Keeper
 from windrow.errors import DataError, SourceError, SpecError
@@ -29,7 +29,7 @@ INTEGERS = Clock.of(pa.int64(), "on")
 AGG = {
     "n": wr.count(), "sum": wr.sum("v"), "first": wr.first("v"), "last": wr.last("v"), "min": wr.min("v"),
     "mean": wr.mean("v"), "variance": wr.variance("v"), "median": wr.median("v"), "top": wr.top_k("v", 2),
-    "span": Span("v"),
+    "span": Span("v"), "trail": Trail("v"),
 }  # fmt: skip
 FREE = {name: aggregate for name, aggregate in AGG.items() if aggregate.builtin and not aggregate.order_sensitive}
 """Aggregates that do not depend on the order of tuples."""

@@ -16,6 +16,9 @@ Two more forms of state serve aggregates whose state is no fixed tuple. In the f
 long as the aggregate's options say, which `add(row, x, options)` and `merge(row, other, options)` change in place. In
 the form `"values"` it is all values in order, each once, with how often it came; it grows, adding and merging are the
 same for all, and only `finish((values, counts), options)` is the aggregate's own.
+
+A user's aggregate may also keep a state of any Arrow type, a list or a text say, which it declares as `state`. Its
+functions then run as plain Python. They take and give states as Arrow's `to_pylist` does, and change none in place.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from windrow.aggregates.tags import tag_of
 from windrow.errors import SpecError
 
 Kind: TypeAlias = Literal["distributive", "algebraic", "holistic"]
-Form: TypeAlias = Literal["numbers", "row", "values"]
+Form: TypeAlias = Literal["numbers", "row", "values", "objects"]
 Gives: TypeAlias = Literal["number", "list", "counted list"]
 Options: TypeAlias = npt.NDArray[Any]
 Counted: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]
@@ -79,15 +82,45 @@ class AggregateFunction:
     >>> Range("speed").compute([3.0, 9.0, 4.0])
     6.0
 
-    The state starts as `zero()`, its numbers are floats, and a frame without a non-null value gives null.
+    The state starts as `zero()`, its numbers are floats, and a frame without a non-null value gives null. With a state
+    of another type the functions are not compiled, and the values may be anything that Arrow knows:
+
+    >>> import pyarrow as pa
+    >>> class Route(wr.AggregateFunction):
+    ...     state = pa.list_(pa.string())
+    ...     order_sensitive = True
+    ...
+    ...     def result_type(self, values):
+    ...         return pa.string()
+    ...
+    ...     @staticmethod
+    ...     def zero():
+    ...         return []
+    ...
+    ...     @staticmethod
+    ...     def add(s, x):
+    ...         return s if s and s[-1] == x else [*s, x]
+    ...
+    ...     @staticmethod
+    ...     def merge(a, b):
+    ...         return a + b[1:] if a and b and a[-1] == b[0] else a + b
+    ...
+    ...     @staticmethod
+    ...     def finish(s):
+    ...         return " > ".join(s)
+    >>> Route("place").compute(["quay", "quay", None, "sea", "quay"])
+    'quay > sea > quay'
     """
 
     column: str
 
     kind: ClassVar[Kind] = "algebraic"
     """How the aggregate of a whole follows from those of its parts; the state of a holistic one is not bounded."""
+    state: ClassVar[pa.DataType | None] = None
+    """The Arrow type of a state that is no tuple of numbers; the functions are not compiled then."""
     form: ClassVar[Form] = "numbers"
-    """What the state is: a tuple of numbers, a row of numbers as long as the options say, or the values themselves."""
+    """What the state is: a tuple of numbers, a row of numbers as long as the options say, the values themselves, or
+    whatever `state` declares."""
     gives: ClassVar[Gives] = "number"
     """What the result is: a number, a list of numbers, or a list of values with how often each came."""
     reads: ClassVar[int] = 1
@@ -121,6 +154,8 @@ class AggregateFunction:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if cls.state is not None:
+            cls.form = "objects"
         if cls.builtin:
             tag_of(cls, builtin=True)
 
@@ -132,7 +167,7 @@ class AggregateFunction:
             if column == "*" and self.columns:
                 raise SpecError(f"{name}('*'): only count takes '*'; give the name of a column, as in {name}('speed')")
         needed = ("finish",) if self.form == "values" else ("add", "merge", "finish")
-        for function in ("zero", *needed) if self.form == "numbers" else needed:
+        for function in ("zero", *needed) if self.form in ("numbers", "objects") else needed:
             if not callable(getattr(type(self), function, None)):
                 raise SpecError(
                     f"the aggregate {type(self).__name__} has no {function}(): it needs zero, add, merge, finish"
@@ -177,10 +212,12 @@ class AggregateFunction:
         """The Arrow type of the result over a column of the given type."""
         return pa.float64()
 
-    def zero_state(self, integral: bool) -> tuple[float, ...]:
-        """The numbers of the state of no values, over integers or over floats."""
+    def zero_state(self, integral: bool) -> tuple[Any, ...]:
+        """The numbers of the state of no values, over integers or over floats; or the one object that it is."""
         if self.form == "values":
             return ()
+        if self.form == "objects":
+            return (type(self).zero(),)
         return type(self).zero(integral) if self.keeps_integers else type(self).zero()
 
     def longest_list(self, seen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -202,7 +239,8 @@ class AggregateFunction:
         from windrow.aggregates.keeper import Keeper
 
         columns = [pa.array(column) for column in values]
-        columns = [c.cast(pa.float64()) if pa.types.is_null(c.type) else c for c in columns]
+        if self.form != "objects":
+            columns = [c.cast(pa.float64()) if pa.types.is_null(c.type) else c for c in columns]
         keeper = Keeper(self, *(column.type for column in columns))
         states = keeper.empty(1)
         keeper.accumulate(states, np.zeros((len(columns[0]), 1), np.int64), keeper.read(*columns))

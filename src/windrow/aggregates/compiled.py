@@ -1,4 +1,9 @@
-"""From an aggregate's pure functions to compiled loops over the states of many frames."""
+"""From an aggregate's pure functions to compiled loops over the states of many frames.
+
+What a loop does with one state is an overload, which the compiler picks by the aggregate's tag. The same loops run as
+plain Python for aggregates whose states are objects; the tag is then the aggregate itself, and the bodies of the
+functions below are what runs.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +23,13 @@ from windrow.aggregates.tags import owner_of, tag_of
 
 def add_value(tag: Any, numbers: Any, k: Any, x: Any) -> None:
     """Replace state `k` by the state with one more value; of several columns, `x` is a row."""
+    values = tuple(x) if tag.reads > 1 else (x,)
+    numbers[k, 0] = tag.add(numbers[k, 0], *values, *tag.last_arguments(integral=False))
 
 
 def merge_state(tag: Any, numbers: Any, k: Any, other: Any) -> None:
     """Replace state `k` by the state of its values followed by those of state `other`."""
+    numbers[k, 0] = tag.merge(numbers[k, 0], numbers[other, 0], *tag.last_arguments(integral=False))
 
 
 def finish_state(tag: Any, numbers: Any, k: Any) -> Any:
@@ -30,6 +38,7 @@ def finish_state(tag: Any, numbers: Any, k: Any) -> Any:
 
 def finish_kept(tag: Any, numbers: Any, runs: Any, k: Any) -> Any:
     """The result of state `k`, which may consist of the values themselves."""
+    return tag.finish(numbers[k, 0], *tag.last_arguments(integral=False))
 
 
 def finish_list(tag: Any, numbers: Any, runs: Any, k: Any, items: Any, counts: Any) -> Any:
@@ -206,7 +215,12 @@ class Algebra:
 
 
 def specialised(loop: Any, owner: Any) -> Any:
-    """A loop for one aggregate: from the cache on disk for a built-in one, compiled in this process for a user's."""
+    """A loop for one aggregate: from the cache on disk for a built-in one, compiled in this process for a user's.
+
+    One whose states are objects runs the loop as it is written.
+    """
+    if owner.form == "objects":
+        return loop.py_func
     return loop if owner.builtin else _in_process(loop)
 
 
@@ -223,6 +237,8 @@ def tag_for(aggregate: Any, integral: bool) -> Any:
     array([0.99])
     """
     owner = type(aggregate)
+    if owner.form == "objects":
+        return aggregate
     tag = tag_of(owner, builtin=owner.builtin)
     return tag._replace(options=np.asarray(aggregate.options(integral))) if owner.has_options else tag
 

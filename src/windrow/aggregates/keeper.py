@@ -12,7 +12,7 @@ import pyarrow as pa
 from windrow.aggregates.base import AggregateFunction
 from windrow.aggregates.compiled import algebra_for
 from windrow.aggregates.runs import append, append_parts, no_runs
-from windrow.aggregates.states import States
+from windrow.aggregates.states import States, as_objects
 from windrow.errors import TypeMismatchError
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -44,9 +44,9 @@ class Keeper:
         self.integral = aggregate.keeps_integers and not any(
             pa.types.is_floating(kind) or pa.types.is_decimal(kind) for kind in values
         )
-        self.dtype = np.dtype(np.int64 if self.integral else np.float64)
+        self.dtype = np.dtype(object if self._keeps_objects else np.int64 if self.integral else np.float64)
         self.result = aggregate.result_type(values[0])
-        self._zero = np.array(aggregate.zero_state(self.integral), self.dtype)
+        self._width = len(aggregate.zero_state(self.integral))
         self._algebra = algebra_for(aggregate, self.integral)
 
     @classmethod
@@ -56,9 +56,14 @@ class Keeper:
 
     def empty(self, n: int) -> States:
         """The states of `n` frames that have seen nothing."""
-        numbers = np.empty((n, self._zero.size), self.dtype)
-        numbers[:] = self._zero
-        return States(np.zeros(n, np.int64), numbers, no_runs(n, self.dtype) if self._keeps_values else None)
+        numbers = np.empty((n, self._width), self.dtype)
+        if self._keeps_objects:
+            for k in range(n):
+                numbers[k, 0] = self.aggregate.zero_state(False)[0]
+        else:
+            numbers[:] = self.aggregate.zero_state(self.integral)
+        runs = no_runs(n, self.dtype) if self._keeps_values else None
+        return States(np.zeros(n, np.int64), numbers, runs, self.aggregate.state)
 
     def extended(self, states: States, n: int) -> States:
         """States followed by empty ones, `n` in all; those that were given must not be used again."""
@@ -67,6 +72,10 @@ class Keeper:
     @property
     def _keeps_values(self) -> bool:
         return self.aggregate.form == "values"
+
+    @property
+    def _keeps_objects(self) -> bool:
+        return self.aggregate.form == "objects"
 
     def read(self, *columns: pa.Array | pa.ChunkedArray) -> Values:
         """A column, or several side by side, as numbers of the kind that this aggregate's state is kept in."""
@@ -94,6 +103,10 @@ class Keeper:
         short = states.seen < self.aggregate.needs
         enough = np.flatnonzero(~short)
         mask = short if short.any() else None
+        if self._keeps_objects:
+            found = np.empty(len(states), object)
+            self._algebra.finish(states.numbers, states.runs, enough, found)
+            return pa.array(found.tolist(), self.result)
         if self.aggregate.gives == "number":
             out = np.zeros(len(states), _dtype_of(self.result))
             self._algebra.finish(states.numbers, states.runs, enough, out)
@@ -167,6 +180,8 @@ def is_instant(kind: pa.DataType) -> bool:
 
 def check_aggregated_type(aggregate: AggregateFunction, *values: pa.DataType) -> None:
     """Refuse columns whose types the aggregate has no meaning for."""
+    if aggregate.form == "objects":
+        return
     wanted = "a number, a timestamp or a date" if aggregate.accepts_instants else "a number"
     for name, kind in zip(aggregate.columns, values, strict=bool(aggregate.columns)):
         if not is_number(kind) and not (aggregate.accepts_instants and is_instant(kind)):
@@ -174,9 +189,14 @@ def check_aggregated_type(aggregate: AggregateFunction, *values: pa.DataType) ->
 
 
 def read_numbers(column: pa.Array | pa.ChunkedArray, dtype: np.dtype[Any]) -> Values:
-    """An Arrow column of numbers or instants as a flat numpy array with its validity, copying only where it must."""
+    """An Arrow column of numbers or instants as a flat numpy array with its validity, copying only where it must.
+
+    As objects it may be of any type.
+    """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
+    if dtype.hasobject:
+        return Values(as_objects(column), np.asarray(column.is_valid()) if column.null_count else ALL_VALID)
     kind = column.type
     if pa.types.is_date32(kind):
         column = column.view(pa.int32())

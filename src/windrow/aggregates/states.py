@@ -18,11 +18,15 @@ Indices = npt.NDArray[np.int64]
 
 @dataclass
 class States:
-    """How many values each frame has seen, the numbers its state consists of, and the values themselves if kept."""
+    """How many values each frame has seen, the numbers its state consists of, and the values themselves if kept.
+
+    A state that is an object of an Arrow type is the one element of its row of numbers.
+    """
 
     seen: Indices
     numbers: Array
     runs: Runs | None = None
+    kind: pa.DataType | None = None
 
     def __len__(self) -> int:
         return self.seen.size
@@ -30,12 +34,12 @@ class States:
     def take(self, rows: Indices) -> States:
         """A copy of some of the states."""
         runs = None if self.runs is None else growing.copied(self.runs, rows)
-        return States(self.seen[rows], self.numbers[rows], runs)
+        return States(self.seen[rows], self.numbers[rows], runs, self.kind)
 
     def keep(self, rows: Indices) -> States:
         """Some of the states, none twice, without copying what has grown large; these ones must not be used again."""
         runs = None if self.runs is None else growing.kept(self.runs, rows)
-        return States(self.seen[rows], self.numbers[rows], runs)
+        return States(self.seen[rows], self.numbers[rows], runs, self.kind)
 
     def joined(self, others: States) -> States:
         """These states followed by others; these ones must not be used again."""
@@ -46,7 +50,7 @@ class States:
             np.concatenate([self.seen, others.seen]),
             np.concatenate([self.numbers, others.numbers]),
         )
-        return States(seen, numbers, runs)
+        return States(seen, numbers, runs, self.kind)
 
     def put(self, rows: Indices, others: States) -> None:
         """Let others take the place of some of the states."""
@@ -60,7 +64,8 @@ class States:
         """The states as Arrow columns, one row a frame."""
         columns = {f"{prefix}seen": pa.array(self.seen)}
         for i in range(self.numbers.shape[1]):
-            columns[f"{prefix}numbers{i}"] = pa.array(np.ascontiguousarray(self.numbers[:, i]))
+            column = np.ascontiguousarray(self.numbers[:, i])
+            columns[f"{prefix}numbers{i}"] = pa.array(column if self.kind is None else column.tolist(), self.kind)
         if self.runs is not None:
             columns |= {f"{prefix}{name}": lists for name, lists in growing.as_columns(self.runs).items()}
         return columns
@@ -70,9 +75,21 @@ class States:
         seen = np.array(table.column(f"{prefix}seen").to_numpy(), np.int64)
         numbers = np.empty((seen.size, self.numbers.shape[1]), self.numbers.dtype)
         for i in range(numbers.shape[1]):
-            numbers[:, i] = table.column(f"{prefix}numbers{i}").to_numpy()
+            column = table.column(f"{prefix}numbers{i}")
+            if self.kind is None:
+                numbers[:, i] = column.to_numpy()
+            else:
+                numbers[:, i] = as_objects(column)
         runs = None
         if self.runs is not None:
             values, counts = (table.column(f"{prefix}{name}") for name in ("values", "counts"))
             runs = growing.from_columns(values, counts, self.runs.values.dtype)
-        return States(seen, numbers, runs)
+        return States(seen, numbers, runs, self.kind)
+
+
+def as_objects(column: pa.Array | pa.ChunkedArray) -> Array:
+    """Arrow values as Python has them, one an element, whatever they are."""
+    objects = np.empty(len(column), object)
+    for i, value in enumerate(column.to_pylist()):
+        objects[i] = value
+    return objects

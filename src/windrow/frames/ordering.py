@@ -49,7 +49,8 @@ def _sorted_rows(reader: Reader, table: pa.Table) -> npt.NDArray[np.int64]:
     keys = [table.column(name) for name in (layout.on, *layout.order_by)]
     keys += [evaluate(table).cast(pa.int8()) for evaluate in layout.predicates.values()]
     keys += [table.column(name).cast(pa.float64()) for name in layout.attributes.values()]
-    keys += [table.column(name) for name in layout.values if name]
+    values = [table.column(name) for name in layout.values if name]
+    keys += [value for value in values if not pa.types.is_nested(value.type)]
     return sorted_as_spark(keys)
 
 

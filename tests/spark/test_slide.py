@@ -1,0 +1,276 @@
+"""Windows on Spark: the same by every plan, and by Spark's own `window`, for tables and for streams."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+import windrow as wr
+from test_stream_frames import run
+from windrow.spark import panes
+
+pytestmark = pytest.mark.spark
+
+SECOND = 1_000_000
+DELAY = 40
+KINDS = [
+    wr.Sliding("5 minutes", every="1 minute"),
+    wr.Tumbling("2 minutes", emit="30 seconds"),
+    wr.Landmark("10 minutes"),
+]
+NATIVE = {
+    "n": wr.count(), "xs": wr.count("x"), "cars": wr.sum("k"), "total": wr.sum("x"), "mean": wr.mean("x"),
+    "low": wr.min("x"), "late": wr.max("t"), "var": wr.variance("x"), "sd": wr.stddev("k"),
+    "cov": wr.covariance("x", "k"), "slope": wr.slope("x", "k"),
+}  # fmt: skip
+FREE = {
+    **NATIVE, "median": wr.median("x"), "distinct": wr.count_distinct("k"), "top": wr.top_k("k", 2),
+    "kurtosis": wr.kurtosis("x"), "bins": wr.histogram("x", bins=[-1.0, 0.0, 1.0]),
+}  # fmt: skip
+ORDERED = {"first": wr.first("x"), "last": wr.last("k"), "n": wr.count(), "median": wr.median("x")}
+
+
+@pytest.fixture(scope="module")
+def tuples() -> pa.Table:
+    """Tuples of an hour, in the order of arrival, which is not quite that of time; one group falls silent."""
+    rng = np.random.default_rng(8)
+    n = 3_000
+    t = np.sort(rng.integers(0, 3_600, n)) * SECOND + 7 * 3_600 * SECOND
+    g = rng.integers(0, 12, n)
+    g[(t > 8 * 3_600 * SECOND - 1_800 * SECOND) & (g == 3)] = 4
+    x = np.round(rng.normal(size=n), 3)
+    table = pa.table({
+        "t": pa.array(t, pa.timestamp("us", "UTC")), "g": g, "lane": pa.array([f"l{v % 2}" for v in g]),
+        "x": pa.array(x, mask=rng.random(n) < 0.1), "k": pa.array(rng.integers(-5, 50, n), pa.int32()),
+    })  # fmt: skip
+    return table.take(pa.array(np.argsort(t + rng.integers(0, DELAY * SECOND // 2, n))))
+
+
+@pytest.fixture(scope="module")
+def landed(tuples, tmp_path_factory) -> str:
+    """The tuples as files in the order of arrival."""
+    folder = tmp_path_factory.mktemp("slide") / "in"
+    folder.mkdir()
+    for i in range(4):
+        path = folder / f"part-{i}.parquet"
+        pq.write_table(tuples.slice(i * 750, 750), path, row_group_size=300)
+        os.utime(path, (1_600_000_000 + i, 1_600_000_000 + i))
+    return str(folder)
+
+
+def sorted_rows(found: DataFrame, keys: list[str]) -> pd.DataFrame:
+    frame = found.toPandas().sort_values(keys).reset_index(drop=True)
+    for name in frame.columns:
+        if frame[name].map(type).isin([list, np.ndarray]).any():
+            frame[name] = frame[name].map(lambda cell: repr([*cell]) if cell is not None else None)
+    return frame
+
+
+def check_same(found: DataFrame, wanted: DataFrame, keys: list[str]) -> None:
+    a, b = sorted_rows(found, keys), sorted_rows(wanted, keys)
+    assert len(a) > 10
+    pd.testing.assert_frame_equal(a, b, check_dtype=True, rtol=1e-9, atol=1e-9)
+
+
+KEYS = ["g", "window", "end"]
+
+
+def test_every_plan_finds_the_same_windows(spark, landed, monkeypatch):
+    monkeypatch.setattr(panes, "parallelism", lambda spark: 3)
+    source = wr.parquet(spark, landed)
+    asked: dict[str, Any] = {"on": "t", "by": "g", "agg": NATIVE}
+    wanted = wr.slide(source.df.repartition(5), KINDS, **asked, plan="shuffle")
+    check_same(wr.slide(source.df, KINDS, **asked, plan="native"), wanted, KEYS)
+    check_same(wr.slide(source, KINDS, **asked, plan="scan"), wanted, KEYS)
+    check_same(wr.slide(source, KINDS, **asked, plan="native"), wanted, KEYS)
+
+
+def test_windows_are_those_of_spark(spark, landed):
+    df = spark.read.parquet(landed)
+    cut = F.window("t", "5 minutes", "1 minute").alias("w")
+    theirs = df.groupBy("g", "lane", cut).agg(
+        F.count("*").alias("n"), F.sum("k").alias("cars"), F.var_samp("x").alias("var"), F.kurtosis("x").alias("kurt")
+    )
+    theirs = theirs.select("g", "lane", "w.start", "w.end", "n", "cars", "var", "kurt")
+    agg = {"n": wr.count(), "cars": wr.sum("k"), "var": wr.variance("x"), "kurt": wr.kurtosis("x")}
+    ours = wr.slide(df, KINDS[0], on="t", by=["g", "lane"], agg=agg)
+    check_same(ours.drop("complete"), theirs, ["g", "lane", "end"])
+
+
+def test_aggregates_without_a_native_form(spark, landed):
+    source = wr.parquet(spark, landed)
+    kinds = {"long": KINDS[0], "short": KINDS[1]}
+    ours = wr.slide(source, kinds, on="t", by="g", agg=FREE)
+    check_same(ours, wr.slide(source.df.repartition(3), kinds, on="t", by="g", agg=FREE), KEYS)
+    median = F.expr("percentile_disc(0.5) within group (order by x)").alias("median")
+    cut = F.window("t", "5 minutes", "1 minute").alias("w")
+    theirs = source.df.groupBy("g", cut).agg(F.count_distinct("k").alias("distinct"), median)
+    long = ours.where("window = 'long'").select("g", "start", "end", "distinct", "median")
+    check_same(long, theirs.select("g", "w.start", "w.end", "distinct", "median"), ["g", "end"])
+
+
+def test_windows_that_are_counted(spark, landed):
+    df = spark.read.parquet(landed)
+    agg = {"n": wr.count(), "first": wr.first("k"), "last": wr.last("k"), "total": wr.sum("k")}
+    found = wr.slide(df.repartition(4), wr.Rows(20, every=5), on="t", by="g", agg=agg, order_by=["k", "x"])
+    rows = df.toPandas().sort_values(["g", "t", "k", "x"], na_position="first")
+    wanted = []
+    for g, mine in rows.groupby("g"):
+        for end in range(5, len(mine) + 5, 5):
+            part = mine.iloc[max(0, end - 20) : end]
+            ks = part["k"].tolist()
+            whole = 20 <= end <= len(mine)
+            wanted.append((g, part["t"].iloc[0], part["t"].iloc[-1], whole, len(ks), ks[0], ks[-1], sum(ks)))
+    found_rows = sorted(map(tuple, found.toPandas().itertuples(index=False)), key=repr)
+    assert found_rows == sorted(wanted, key=repr)
+    times = wr.slide(df, wr.DistinctTimes(3), on="t", agg={"n": wr.count()}).where("complete").toPandas()
+    counts = df.groupBy("t").count().orderBy("t").toPandas()["count"]
+    assert sorted(times["n"]) == sorted(counts.rolling(3).sum().dropna().astype(int))
+
+
+@pytest.mark.parametrize("kind", ["date", "int", "timestamp_ntz", "double"])
+def test_on_of_any_type(spark, kind):
+    days = np.arange(-40, 40, 3)
+    df = spark.createDataFrame(pd.DataFrame({"d": days, "v": np.arange(days.size)}))
+    on = {
+        "date": F.date_add(F.lit(datetime.date(1970, 1, 1)), F.col("d").cast("int")),
+        "int": F.col("d").cast("int"),
+        "timestamp_ntz": F.expr("timestampadd(DAY, d, TIMESTAMP_NTZ'1970-01-01 00:00:00')"),
+        "double": F.col("d").cast("double"),
+    }[kind]
+    number = {"date": "unix_date(end)", "timestamp_ntz": "timestampdiff(DAY, TIMESTAMP_NTZ'1970-01-01 00:00:00', end)"}
+    window = wr.Sliding(14, every=7) if kind in ("int", "double") else wr.Sliding("14 days", every="7 days")
+    asked: dict[str, Any] = {"on": "on", "agg": {"n": wr.count(), "total": wr.sum("v")}}
+    for plan in ("native", "shuffle"):
+        found = wr.slide(df.withColumn("on", on), window, **asked, plan=plan)
+        assert dict(found.dtypes)["start"] == kind
+        ends = found.select(F.expr(number.get(kind, "cast(end as int)")).alias("end"), "n", "total").toPandas()
+        wanted = []
+        for end in range(-49, 70, 7):
+            inside = [i for i, d in enumerate(days) if end - 14 <= d < end]
+            if inside:
+                wanted.append((end, len(inside), sum(inside)))
+        assert sorted(map(tuple, ends.to_numpy().tolist())) == wanted
+
+
+def stream(spark, folder: str, delay: str | None = f"{DELAY} seconds") -> DataFrame:
+    read = spark.readStream.schema(spark.read.parquet(folder).schema).option("maxFilesPerTrigger", 1).parquet(folder)
+    return read.withWatermark("t", delay) if delay else read
+
+
+@pytest.mark.parametrize(
+    ("kinds", "agg", "options"),
+    [
+        (KINDS, FREE, {"empty": True}),
+        (KINDS[0], ORDERED, {"only_changed": True}),
+        (wr.Rows(10, every=3), ORDERED, {"order_by": ["k", "x"]}),
+    ],
+    ids=["time", "order", "rows"],
+)
+def test_a_stream_gives_the_windows_of_a_table(spark, landed, kinds, agg, options, tmp_path):
+    asked: dict[str, Any] = {"on": "t", "by": "g", "agg": agg, **options}
+    asked.setdefault("order_by", ["k", "x"])
+    found, progress = run(wr.slide(stream(spark, landed), kinds, **asked, buckets=3), tmp_path)
+    told = [metrics for p in progress for metrics in p["observedMetrics"].values()]
+    assert (sum(m["arrived"] for m in told), sum(m["late"] for m in told)) == (3_000, 0)
+    flush = str(tmp_path / "checkpoint")
+    rest = wr.slide(stream(spark, landed), kinds, **asked, flush=flush)
+    assert found.num_rows > 100
+    assert rest.count() > 0
+    got = spark.createDataFrame(found.to_pandas(), rest.schema).unionAll(rest)
+    keys = ["g", "window", "end", "start"] if isinstance(kinds, list) else ["g", "end", "start", "n"]
+    wanted = wr.slide(spark.read.parquet(landed), kinds, **asked)
+    # The watermark is past windows of a group that has fallen silent; a table knows only what its group says.
+    check_same(got.drop("complete"), wanted.drop("complete"), keys)
+
+
+def test_late_tuples_come_back(spark, landed, tmp_path):
+    late = wr.slide(stream(spark, landed, "0 seconds"), wr.Tumbling("1 minute"), on="t", by="g",
+                    agg={"n": wr.count()}, late="emit", buckets=2)  # fmt: skip
+    found, progress = run(late, tmp_path)
+    told = [metrics for p in progress for metrics in p["observedMetrics"].values()]
+    rows = [row for row in found.to_pylist() if row["late"] is not None]
+    assert len(rows) == sum(m["late"] for m in told) > 0
+    assert {row["late"]["g"] for row in rows} == {row["g"] for row in rows}
+
+
+def test_an_ordered_stream_needs_no_watermark(spark, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for i in range(3):
+        pq.write_table(pa.table({"t": np.arange(i * 10, i * 10 + 10), "v": np.ones(10)}), folder / f"{i}.parquet")
+        os.utime(folder / f"{i}.parquet", (1_600_000_000 + i, 1_600_000_000 + i))
+    windows = wr.slide(stream(spark, str(folder), None), wr.Sliding(10, every=5), on="t", ordered=True,
+                       agg={"n": wr.count()})  # fmt: skip
+    found, _ = run(windows, tmp_path)
+    assert sorted(zip(found["end"].to_pylist(), found["n"].to_pylist(), strict=True)) == [
+        (5, 5), (10, 10), (15, 10), (20, 10), (25, 10)
+    ]  # fmt: skip
+    assert all(found["complete"].to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        ({"windows": "5 minutes"}, wr.SpecError, "windows: '5 minutes' is no kind of window; give one such as"),
+        ({"windows": []}, wr.SpecError, r"windows: \[\] is no kind of window"),
+        ({"windows": [KINDS[0], KINDS[0]]}, wr.SpecError, "there is one twice"),
+        ({"windows": {1: KINDS[0]}}, wr.SpecError, "windows: 1 is no name"),
+        ({"windows": [KINDS[0], wr.Rows(5)]}, wr.SpecError, "share no panes; call wr.slide once for each"),
+        ({"windows": wr.Sliding(10, every=5)}, wr.SpecError, "10"),
+        ({"windows": wr.Sliding("1 minute", every="5 minutes")}, wr.SpecError, "every='5 minutes' is longer"),
+        ({"agg": {}}, wr.SpecError, "windows without an aggregate tell nothing"),
+        ({"agg": {"end": wr.count()}}, wr.ColumnError, "two columns named 'end'"),
+        ({"agg": {"m": wr.mean("lane")}}, wr.TypeMismatchError, "'lane' is of type string"),
+        ({"by": "sensor"}, wr.ColumnError, "there is no column 'sensor'"),
+        ({"plan": "fast"}, wr.SpecError, "plan: 'fast' is not a plan"),
+        ({"plan": "scan"}, wr.UnsupportedError, "give Parquet files by wr.parquet"),
+        ({"plan": "native", "agg": {"m": wr.median("x")}}, wr.UnsupportedError, "median.*Spark has no partial form"),
+        ({"empty": 1}, wr.SpecError, "empty: 1 is neither True nor False"),
+        ({"late": "emit"}, wr.UnsupportedError, "is for streams"),
+        ({"on": "lane"}, wr.TypeMismatchError, "on: column 'lane'"),
+    ],
+)
+def test_what_is_wrong_is_said_before_any_job(spark, landed, change, error, said):
+    asked: dict[str, Any] = {"windows": KINDS[0], "on": "t", "by": "g", "agg": {"n": wr.count()}, **change}
+    with pytest.raises(error, match=said):
+        wr.slide(spark.read.parquet(landed), **asked)
+
+
+def test_nulls_have_no_place_in_a_window(spark):
+    df = spark.createDataFrame([(1, 1), (None, 2)], "t int, g int")
+    asked: dict[str, Any] = {"on": "t", "by": "g", "agg": {"n": wr.count()}}
+    with pytest.raises(wr.DataError, match="on: column 't' is null or NaN in 1 row"):
+        wr.slide(df, wr.Tumbling(5), **asked)
+    with pytest.warns(UserWarning, match="dropped rows"):
+        assert wr.slide(df, wr.Tumbling(5), **asked, nulls_on="drop").count() == 1
+
+
+def test_sums_past_64_bits_are_an_error_and_not_a_number(spark):
+    df = spark.createDataFrame([(i, 2**62) for i in range(4)], "t int, v long")
+    for plan in ("native", "shuffle"):
+        with pytest.raises(Exception, match="is past 64 bits"):
+            wr.slide(df, wr.Tumbling(10), on="t", agg={"s": wr.sum("v")}, plan=plan).collect()
+
+
+def test_explain_says_which_plan_and_why(spark, landed):
+    source = wr.parquet(spark, landed)
+    asked: dict[str, Any] = {"on": "t", "by": "g"}
+    assert "plan: scan" in str(wr.explain(source, KINDS, **asked, agg=NATIVE))
+    assert "plan: native" in str(wr.explain(source.df, KINDS, **asked, agg=NATIVE))
+    told = str(wr.explain(source, KINDS, **asked, agg=ORDERED))
+    assert "plan: shuffle" in told
+    assert "depend on the order of tuples" in told
+    with pytest.raises(wr.UnsupportedError, match="is for windows"):
+        wr.explain(source, wr.Gap("1 minute"), on="t", empty=True)
+    with pytest.raises(wr.UnsupportedError, match="is for frames"):
+        wr.explain(source, KINDS, **asked, agg=NATIVE, fragments=True)
