@@ -14,13 +14,12 @@ from windrow.errors import DataError, SpecError
 from windrow.synopses import histograms_exponential as exponential
 from windrow.synopses import histograms_variance as spread
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
-from windrow.synopses.exact import check_elements, check_every, check_order
+from windrow.synopses.elements import check_elements, check_every, check_order
 from windrow.synopses.histograms_exponential import COUNT, MEAN, SUM, Buckets, caps_for
 from windrow.synopses.histograms_variance import Rules, VarianceBuckets
 from windrow.synopses.packing import pack_arrays, unpack_arrays
 
 Array = npt.NDArray[Any]
-NEVER = np.iinfo(np.int64).min
 NOTHING = np.empty(0)
 MOST = float(2**62)
 
@@ -41,7 +40,6 @@ class Histogram(Synopsis):
     ) -> None:
         super().__init__(aggregate, retention, accuracy, seed=seed)
         self.by_time, self.length = retention.kind == "time", int(retention.length)
-        self.newest = NEVER
 
     @classmethod
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
@@ -147,6 +145,7 @@ class ExponentialHistogram(Histogram):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.6.1"
+    version: ClassVar[int] = 2
     keeps: ClassVar[tuple[type[AggregateFunction], ...]] = (Count, Sum, Mean)
 
     def __init__(
@@ -170,7 +169,7 @@ class ExponentialHistogram(Histogram):
         counts = self.what == COUNT or (self.what == MEAN and self.by_time)
         self._counts = Buckets.make(self.caps if counts else (1, 1))
         self._sums = Buckets.make((1, 1) if self.what == COUNT else self.caps)
-        self._clock = np.zeros(1, np.int64)
+        self._clock = np.zeros(2, np.int64)
 
     @property
     def arguments(self) -> Mapping[str, Any]:
@@ -216,6 +215,9 @@ class ExponentialHistogram(Histogram):
             raise DataError(f"{self.aggregate!r}: the sum is past 62 bits; divide column {self.aggregate.column!r}")
         counted = np.ones(x.size, np.int64) if self.what == MEAN and self.by_time else nothing
         return counted, x.astype(np.int64)
+
+    def _expire(self, now: int) -> None:
+        exponential.advance(self._counts, self._sums, now - self.length)
 
     def _answer(self) -> float:
         window = (self._clock, self.by_time, self.length, self.what)
@@ -300,6 +302,9 @@ class VarianceHistogram(Histogram):
             if at == on.size:
                 return
             self._buckets = self._buckets.grown()
+
+    def _expire(self, now: int) -> None:
+        spread.advance(self._buckets, now - self.length)
 
     def _answer(self) -> float:
         return float(spread.answer(self._buckets, self._rules, self._root))

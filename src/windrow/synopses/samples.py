@@ -17,7 +17,7 @@ import numpy.typing as npt
 from windrow.aggregates import AggregateFunction, Count, Mean, Median, Quantile, Stddev, Sum, Variance
 from windrow.errors import SpecError
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
-from windrow.synopses.exact import check_elements, check_every, check_order
+from windrow.synopses.elements import check_elements, check_every, check_order
 from windrow.synopses.histograms_exponential import Buckets, caps_for
 from windrow.synopses.packing import pack_arrays, unpack_arrays
 from windrow.synopses.samples_common import COUNT, MEAN, QUANTILE, STDDEV, SUM, VARIANCE, Common
@@ -25,7 +25,6 @@ from windrow.synopses.samples_random import seeded
 from windrow.synopses.samples_slots import SIZE, Slots
 
 Array = npt.NDArray[Any]
-NEVER = np.iinfo(np.int64).min
 NOTHING = np.empty(0)
 TELLS: dict[type[AggregateFunction], int] = {
     Count: COUNT,
@@ -87,7 +86,6 @@ class Sample(Synopsis):
         check_whole("seed", seed, 0)
         self.size = sample_size(accuracy) if size is None else check_whole("size", size, 1)
         self.by_time, self.length = retention.kind == "time", int(retention.length)
-        self.newest = NEVER
         self.kept: Any = self._empty()
         self._ordered = TELLS[type(aggregate)] == QUANTILE
         self.common = Common(
