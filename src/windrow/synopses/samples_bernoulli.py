@@ -16,8 +16,9 @@ from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
-from windrow.synopses.samples import Array, Sample, check_probability
+from windrow.synopses.samples import Sample, check_probability
 from windrow.synopses.samples_common import SEEN, Common, answer, can_tick, go_on, tick
 from windrow.synopses.samples_random import failures
 from windrow.synopses.samples_slots import Slots, drop_item, put_item
@@ -126,8 +127,8 @@ class BernoulliSample(Sample):
     def _capacity(self) -> int:
         return ROOM
 
-    def _step(self, every: int, on: Array, x: Array, out: Array, at: int) -> int:
-        return int(_roll(self.kept, self.common, self.probability, every, on, x, out, at))
+    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
+        return int(_roll(self.kept, self.common, self.probability, every, *elements, out, at))
 
     def _expire(self, now: int) -> None:
         _advance(self.kept, self.common, now)
@@ -135,9 +136,9 @@ class BernoulliSample(Sample):
     def _answer(self) -> float:
         return float(answer(self.common))
 
-    def _grow(self) -> None:
+    def _grow(self, elements: Elements, at: int) -> None:
         if not can_tick(self.common):
-            super()._grow()
+            super()._grow(elements, at)
             return
         stamp, (first, held, _) = self.kept.stamp, self.kept.cursors
         order = (first + np.arange(held)) % stamp.size

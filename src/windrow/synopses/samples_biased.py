@@ -24,8 +24,9 @@ from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
-from windrow.synopses.samples import Array, Sample
+from windrow.synopses.samples import Sample
 from windrow.synopses.samples_common import Common, answer, can_tick, go_on, tick
 from windrow.synopses.samples_random import below, uniform
 from windrow.synopses.samples_slots import drop_item, put_item
@@ -180,8 +181,8 @@ class BiasedReservoir(Sample):
         stamp, older, newer = np.zeros((3, self.size), np.int64)
         return Reservoir(stamp, older, newer, np.array([0, -1, -1]))
 
-    def _step(self, every: int, on: Array, x: Array, out: Array, at: int) -> int:
-        return int(_roll(self.kept, self.common, self.admission, self.forget, every, on, x, out, at))
+    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
+        return int(_roll(self.kept, self.common, self.admission, self.forget, every, *elements, out, at))
 
     def _expire(self, now: int) -> None:
         _advance(self.kept, self.common, self.forget, now)

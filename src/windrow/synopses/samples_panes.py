@@ -25,8 +25,9 @@ from numba import njit
 from windrow.aggregates import AggregateFunction
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
-from windrow.synopses.samples import Array, Sample, check_whole
+from windrow.synopses.samples import Sample, check_whole
 from windrow.synopses.samples_common import NEWEST, SEEN, Common, answer, can_tick, go_on, tick
 from windrow.synopses.samples_random import Random, below, failures, scramble, uniform
 from windrow.synopses.samples_slots import drop_item, put_item
@@ -248,8 +249,8 @@ class PaneReservoirs(Sample):
             np.zeros(size, np.int64),
         )
 
-    def _step(self, every: int, on: Array, x: Array, out: Array, at: int) -> int:
-        return int(_roll(self.kept, self.common, self._draws, self.span, every, on, x, out, at))
+    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
+        return int(_roll(self.kept, self.common, self._draws, self.span, every, *elements, out, at))
 
     def _expire(self, now: int) -> None:
         _advance(self.kept, self.common, now)

@@ -16,8 +16,9 @@ import numpy as np
 from numba import njit
 
 from windrow.synopses.algebra import WITHOUT_COUNTING
+from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
-from windrow.synopses.samples import Array, Sample
+from windrow.synopses.samples import Sample
 from windrow.synopses.samples_chain import unrolled
 from windrow.synopses.samples_common import Common, answer, can_tick, go_on, tick
 from windrow.synopses.samples_random import uniform
@@ -130,8 +131,8 @@ class PrioritySample(Sample):
             np.zeros(1, np.int64),
         )
 
-    def _step(self, every: int, on: Array, x: Array, out: Array, at: int) -> int:
-        return int(_roll(self.kept, self.common, every, on, x, out, at))
+    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
+        return int(_roll(self.kept, self.common, every, *elements, out, at))
 
     def _expire(self, now: int) -> None:
         _advance(self.kept, self.common, now)
@@ -139,9 +140,9 @@ class PrioritySample(Sample):
     def _answer(self) -> float:
         return float(answer(self.common))
 
-    def _grow(self) -> None:
+    def _grow(self, elements: Elements, at: int) -> None:
         if not can_tick(self.common):
-            super()._grow()
+            super()._grow(elements, at)
             return
         grown = {name: unrolled(getattr(self.kept, name), self.kept.head) for name in ("stamp", "value", "priority")}
         self.kept = self.kept._replace(**grown)
