@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from windrow.aggregates import AggregateFunction
 from windrow.synopses import Retention, Synopsis
+from windrow.synopses.total_order import to_keys
 
 Array = npt.NDArray[Any]
 Make = Callable[[], Synopsis]
@@ -80,6 +81,16 @@ def window_at(on: Array, x: Array, i: int, retention: Retention) -> Array:
     return x[: i + 1][on[: i + 1] > on[i] - retention.length]
 
 
+def window_until(on: Array, x: Array, moment: int, retention: Retention | None) -> Array:
+    """The elements in the window that ends at a moment, by the definition."""
+    come = x[on <= moment]
+    if retention is None:
+        return come
+    return (
+        come[-retention.length :] if retention.kind == "count" else x[(on <= moment) & (on > moment - retention.length)]
+    )
+
+
 def recomputed(aggregate: AggregateFunction, on: Array, x: Array, retention: Retention, every: int = 1) -> list[Any]:
     """The answers of a roll, each from the elements in the window and nothing else."""
     ends = range(every - 1, x.size, every)
@@ -100,3 +111,42 @@ def assert_memory_is_bounded(make: Make, on: Array, x: Array, at_most: int) -> N
         synopsis.update(on[piece], x[piece])
         synopsis.query()
         assert synopsis.nbytes <= at_most
+
+
+def assert_asked_alike(make: Make, on: Array, x: Array, moments: Array) -> list[Any]:
+    """Answers at moments are those of updates, advances and queries in turn, now and then saved and loaded between."""
+    answers = make().answers(on, x, moments)
+    assert len(answers) == moments.size
+    stepped, seen = make(), 0
+    for i, (moment, answer) in enumerate(zip(moments.tolist(), answers, strict=True)):
+        upto = int(np.searchsorted(on, moment, "right"))
+        stepped.update(on[seen:upto], x[seen:upto])
+        stepped.advance(moment)
+        seen = upto
+        if i % 4 == 0:
+            data, stepped = stepped.save(), make()
+            stepped.load(data)
+        np.testing.assert_equal(stepped.query(), answer)
+    return answers
+
+
+def rank_errors(found: Array, phi: Array, window: Array, *, among: bool = True) -> Array:
+    """By how many ranks values are off, as a share of the window."""
+    ordered = to_keys(np.sort(window))
+    wanted = np.clip(np.ceil(phi * window.size), 1, window.size)
+    first = np.searchsorted(ordered, to_keys(found), "left") + 1
+    last = np.searchsorted(ordered, to_keys(found), "right")
+    assert not among or (first <= last).all(), "an answer must be one of the values"
+    return np.maximum(0, np.maximum(first - wanted, wanted - last)) / window.size
+
+
+def assert_heavy(found: list[dict[str, float]], phi: float, eps: float, window: Array) -> None:
+    """Heavy hitters are all there, with counts within eps, and no value is that is too light."""
+    values, counts = np.unique(window, return_counts=True)
+    often = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    reported = {row["value"]: row["count"] for row in found}
+    assert {v for v, c in often.items() if c >= phi * window.size} <= reported.keys()
+    for value, count in reported.items():
+        assert often[value] >= (phi - eps) * window.size
+        assert often[value] - eps * window.size <= count <= often[value]
+    assert list(reported.values()) == sorted(reported.values(), reverse=True)

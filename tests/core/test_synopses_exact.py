@@ -23,6 +23,7 @@ from synopsis_contract import (
     assert_saving_changes_nothing,
     recomputed,
     window_at,
+    window_until,
 )
 from windrow.errors import DataError, SourceError, SpecError, TypeMismatchError, UnsupportedError
 from windrow.synopses import (
@@ -106,7 +107,11 @@ def test_a_sum_past_64_bits_is_an_error(kind: Any) -> None:
 @settings(max_examples=20)
 @given(streams(), RETENTIONS)
 def test_users_aggregates_are_kept_as_well(kind: Any, stream: Any, retention: Retention) -> None:
-    assert_exact(partial(kind, Span("x"), retention), *stream)
+    make, (on, x) = partial(kind, Span("x"), retention), stream
+    assert_exact(make, on, x)
+    moments = np.arange(0, on[-1] + 80, 9) if x.size else np.arange(3)
+    windows = [window_until(on, x, moment, retention) for moment in moments]
+    assert make().answers(on, x, moments) == [Span("x").compute(window.tolist()) for window in windows]
 
 
 @pytest.mark.parametrize("kind", [ExpirationList, Panes], ids=lambda kind: kind.__name__)

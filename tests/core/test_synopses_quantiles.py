@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from synopsis_contract import (
+    assert_heavy,
     assert_memory_is_bounded,
     assert_pieces_do_not_matter,
     assert_rolls_as_it_updates,
     assert_saving_changes_nothing,
+    rank_errors,
     window_at,
 )
 from windrow.errors import DataError, SourceError, SpecError, UnsupportedError
@@ -31,16 +33,6 @@ from windrow.synopses.total_order import to_keys, to_numbers
 Array = np.ndarray[Any, Any]
 PHI = np.array([0.0, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0])
 EPS = [0.05, 0.01, 0.001]
-
-
-def rank_errors(found: Array, phi: Array, window: Array, *, among: bool = True) -> Array:
-    """By how many ranks values are off, as a share of the window."""
-    ordered = to_keys(np.sort(window))
-    wanted = np.clip(np.ceil(phi * window.size), 1, window.size)
-    first = np.searchsorted(ordered, to_keys(found), "left") + 1
-    last = np.searchsorted(ordered, to_keys(found), "right")
-    assert not among or (first <= last).all(), "an answer must be one of the values"
-    return np.maximum(0, np.maximum(first - wanted, wanted - last)) / window.size
 
 
 def bursty(random: np.random.Generator, n: int) -> Array:
@@ -349,17 +341,6 @@ def test_arasu_manku_refuses_what_it_cannot_do() -> None:
 
 def heavy_hitters(phi: float, eps: float, retention: Retention) -> ArasuMankuHeavyHitters:
     return ArasuMankuHeavyHitters(wr.heavy_hitters("x", phi), retention, Accuracy(eps=eps))
-
-
-def assert_heavy(found: list[dict[str, float]], phi: float, eps: float, window: Array) -> None:
-    values, counts = np.unique(window, return_counts=True)
-    often = dict(zip(values.tolist(), counts.tolist(), strict=True))
-    reported = {row["value"]: row["count"] for row in found}
-    assert {v for v, c in often.items() if c >= phi * window.size} <= reported.keys()
-    for value, count in reported.items():
-        assert often[value] >= (phi - eps) * window.size
-        assert often[value] - eps * window.size <= count <= often[value]
-    assert list(reported.values()) == sorted(reported.values(), reverse=True)
 
 
 @pytest.mark.parametrize("kind", ["count", "time"])

@@ -9,7 +9,7 @@ from numba import njit
 from windrow.aggregates import AggregateFunction
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind
 from windrow.synopses.block_keeper import BlockKeeper
-from windrow.synopses.blocks import Blocks, N, Terms
+from windrow.synopses.blocks import Blocks, Terms
 from windrow.synopses.blocks_cover import Cover, answer_quantiles, empty_cover, update_cover
 from windrow.synopses.blocks_update import Work, take
 from windrow.synopses.quantiles import CompiledQuantiles, Phi
@@ -69,14 +69,16 @@ class _ArasuManku(CompiledQuantiles):
         self._kept.load(type(self).__name__, data)
         self.newest = self._kept.newest
 
+    def _expire(self, now: int) -> None:
+        self._kept.advance(now)
+
     def _take(self, on: Instants, keys: Keys) -> None:
         self._kept.take(on, keys)
 
     def _answer(self, phi: Numbers, out: Keys) -> bool:
-        if not self._kept.blocks.cursors[N]:
+        cover = self._kept.cover()
+        if cover is None:
             return False
-        cover = empty_cover()
-        update_cover(self._kept.terms, self._kept.blocks, cover)
         answer_quantiles(self._kept.blocks, cover, phi, out)
         return True
 

@@ -1,8 +1,9 @@
 """The contract of a synopsis: what is kept of the newest elements of a stream, to tell an aggregate of them.
 
 A synopsis is given elements in the order of their `on`; nobody tells it which ones leave the window, it must know that
-itself. What it can do is declared on its class, never guessed from its name: which retentions it keeps to, whether its
-answers are exact, and if not, whether their error is certain or only likely to be within bounds.
+itself. In a window of time elements also leave while none come, so it can be told how late it is. What it can do is
+declared on its class, never guessed from its name: which retentions it keeps to, whether its answers are exact, and if
+not, whether their error is certain or only likely to be within bounds.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError, UnsupportedError
+from windrow.synopses.elements import NEVER, check_moments, check_order
 
 RetentionKind: TypeAlias = Literal["count", "time"]
 Numbers: TypeAlias = npt.NDArray[np.float64]
@@ -24,7 +26,9 @@ Instants: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Retention:
-    """Which elements are in the window: the last `length` ones, or those later than the newest `on` minus `length`.
+    """Which elements are in the window: the last `length` ones, or those later than now minus `length`.
+
+    Now is the newest `on`, or the moment that time has gone on to since, without an element.
 
     >>> Retention(100)
     Retention(length=100, kind='count')
@@ -68,6 +72,8 @@ class Synopsis(ABC):
     """Whether the same elements always give the same answer, and, if it is not exact, its error is always in bounds."""
     source: ClassVar[str]
     """Where it is described."""
+    newest: int
+    """The moment that time has gone on to, by elements or without; of no meaning where the retention is a count."""
 
     def __init__(
         self, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT, *, seed: int = 0
@@ -76,6 +82,7 @@ class Synopsis(ABC):
         if obstacle:
             raise UnsupportedError(f"{type(self).__name__} cannot keep {aggregate!r} over {retention}: {obstacle}")
         self.aggregate, self.retention, self.accuracy, self.seed = aggregate, retention, accuracy, seed
+        self.newest = NEVER
 
     @classmethod
     @abstractmethod
@@ -93,6 +100,54 @@ class Synopsis(ABC):
     @abstractmethod
     def roll(self, on: Instants, x: Numbers, every: int) -> npt.NDArray[Any]:
         """Take in elements and answer after each `every` of them: the same as update and query in turn, compiled."""
+
+    def advance(self, now: int) -> None:
+        """Let time go on to `now` without an element: what is not later than `now` minus the retention leaves.
+
+        Neither elements nor moments may be earlier from then on; FiBA alone takes in elements that are, as long as they
+        are in the window. Where the retention is a count, or there is none, time does not matter.
+        """
+        if self.timed:
+            self._go_on(int(check_moments("now", [now], self.newest)[0]))
+
+    def answers(self, on: Instants, x: Numbers, moments: Instants) -> list[Any]:
+        """Take in elements and answer at each of `moments`, none of which is earlier than the one before it.
+
+        An answer is of the elements up to its moment (`on` <= moment) that are later than it minus the retention, or
+        of the last ones up to it where the retention is a count. What came before counts as up to all moments.
+        Elements after the last moment are taken in as well.
+        """
+        on, x, moments = self._in_order(on, x, moments)
+        given, at = [], 0
+        for end, moment in zip(np.searchsorted(on, moments, "right").tolist(), moments.tolist(), strict=True):
+            if at < end:
+                self.update(on[at:end], x[at:end])
+                at = end
+            if self.timed:
+                self._go_on(moment)
+            given.append(self.query())
+        self.update(on[at:], x[at:])
+        return given
+
+    @property
+    def timed(self) -> bool:
+        """Whether elements leave as time goes on."""
+        return self.retention is not None and self.retention.kind == "time"
+
+    def _go_on(self, now: int) -> None:
+        """Let time go on to a moment that is not before any other."""
+        self.newest = now
+        self._expire(now)
+
+    def _expire(self, now: int) -> None:
+        """Let go of what is not later than `now` minus the retention; for those that keep to a time."""
+        raise NotImplementedError(f"{type(self).__name__} keeps to no retention of time")
+
+    def _in_order(self, on: Instants, x: Numbers, moments: Instants) -> tuple[Instants, Any, Instants]:
+        """Elements and moments to answer at; refuses those that are out of order, before anything has changed."""
+        on = np.ascontiguousarray(on, np.int64)
+        check_order(on, NEVER)
+        return on, np.asarray(x), check_moments("moments", moments, self.newest if self.timed else NEVER)
 
     @property
     @abstractmethod

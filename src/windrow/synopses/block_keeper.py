@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from windrow.synopses.base import Instants
 from windrow.synopses.blocks import NEWEST, Blocks, Terms
+from windrow.synopses.blocks_cover import FIRST, LAST, Cover, empty_cover, update_cover
 from windrow.synopses.blocks_room import with_room
 from windrow.synopses.blocks_update import Work, take
 from windrow.synopses.packing import pack_arrays, unpack_arrays
@@ -26,6 +27,16 @@ class BlockKeeper:
         while (at := take(self.terms, self.blocks, on, keys, at, keys.size, self.work)) < keys.size:
             self.grow()
 
+    def advance(self, now: int) -> None:
+        """Let time go on: blocks whose first element has left are not answered from, and dropped sometime later."""
+        self.blocks.cursors[NEWEST] = now
+
+    def cover(self) -> Cover | None:
+        """Blocks that cover the window; None if it is empty."""
+        cover = empty_cover()
+        update_cover(self.terms, self.blocks, cover)
+        return cover if cover.span[FIRST] < cover.span[LAST] else None
+
     def grow(self) -> None:
         """Make the room that was wanted."""
         self.blocks = with_room(self.terms, self.blocks)
@@ -46,7 +57,7 @@ class BlockKeeper:
 
     @property
     def newest(self) -> int:
-        """The newest `on`, or position if the retention is of a count."""
+        """The newest `on` or moment that time went on to, or the newest position if the retention is of a count."""
         return int(self.blocks.cursors[NEWEST])
 
     @property

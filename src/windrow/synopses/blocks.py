@@ -31,8 +31,9 @@ LEVELS = 48
 Rows: TypeAlias = npt.NDArray[np.void]
 
 N, NEWEST, TOP, WANTED_RUNS, TOO_MUCH_ROOM, STARTED = range(6)
-"""The cursors: elements so far, the newest `on`, the highest level in use, the room for runs that is wanted, whether
-some room is not needed any more, and for how many elements the blocks that start at them were begun."""
+"""The cursors: elements so far, the newest `on` or moment that time went on to, the highest level in use, the room for
+runs that is wanted, whether some room is not needed any more, and for how many elements the blocks that start at them
+were begun."""
 
 ALIVE, RETIRING = 1, 2
 """Whether blocks of a level are made, or only those that there are may still be needed; 0 if neither."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from windrow.synopses.algebra import added, merged, move, put_state, state_at
-from windrow.synopses.ring import HEAD, SMALLEST, TAIL, oldest_leaves, ring_size
+from windrow.synopses.ring import HEAD, TAIL, oldest_leaves, ring_size
 from windrow.synopses.rolling import MOVES, Moves
 from windrow.synopses.stacks import PartialsRing, partials_are_full
 
@@ -129,8 +129,6 @@ class DABA(PartialsRing):
     source: ClassVar[str] = "In-order sliding-window aggregation in worst-case constant time (2021), DABA lite"
     positions: ClassVar[int] = 6
 
-    def empty(self) -> Daba:
+    def empty(self) -> Any:
         """A window without elements."""
-        times = np.empty(SMALLEST if self.span.timed else 0, np.int64)
-        partials = np.empty((SMALLEST, self.zero.shape[1]), self.dtype)
-        return Daba(times, partials, np.repeat(self.zero, 3, axis=0), np.zeros(6, np.int64))
+        return self.ring(Daba, 3)

@@ -12,14 +12,15 @@ import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.compiled import tag_for
-from windrow.errors import DataError, SpecError, TypeMismatchError
 from windrow.synopses import rolling
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
+from windrow.synopses.elements import NEVER, check_elements, check_every, check_order
 from windrow.synopses.packing import pack_arrays, unpack_arrays
-from windrow.synopses.rolling import ASKS, ROLLS, TAKES, Answers, Span, specialised
+from windrow.synopses.rolling import Answers, Span, When, specialised
 
 Array = npt.NDArray[Any]
-NEVER = np.iinfo(np.int64).min
+NO_INSTANTS = np.empty(0, np.int64)
+NEVER_ASKED = When(NO_INSTANTS, NO_INSTANTS)
 
 
 class ExactSynopsis(Synopsis):
@@ -53,7 +54,6 @@ class ExactSynopsis(Synopsis):
         self.result_dtype = np.dtype(np.float64 if pa.types.is_floating(kind) else np.int64)
         self.zero = np.array([aggregate.zero_state(self.integral)], self.dtype)
         self.span = Span(int(retention.length), retention.kind == "time")
-        self.newest = NEVER
         owner: Any = type(aggregate)
         self._tag = tag_for(aggregate, self.integral)
         self._loop = specialised(rolling.roll, owner)
@@ -94,12 +94,12 @@ class ExactSynopsis(Synopsis):
 
     def update(self, on: Instants, x: Numbers) -> None:
         """Take in the next elements, in order."""
-        self._run(*self._elements(on, x), TAKES, 1, self._room(0))
+        self._run(*self._elements(on, x), 0, NEVER_ASKED, self._room(0))
 
     def query(self) -> Any:
         """The aggregate of the elements in the window now; None if it is not defined for so few."""
         answers = self._room(1)
-        self._run(np.empty(0, np.int64), np.empty(0, self.dtype), ASKS, 1, answers)
+        self._run(NO_INSTANTS, np.empty(0, self.dtype), 0, When(np.zeros(1, np.int64), NO_INSTANTS), answers)
         return answers.results[0].item() if answers.sizes[0] >= self.aggregate.needs else None
 
     def roll(self, on: Instants, x: Numbers, every: int) -> Array:
@@ -107,8 +107,19 @@ class ExactSynopsis(Synopsis):
         check_every(every)
         on, x = self._elements(on, x)
         answers = self._room(x.size // every)
-        self._run(on, x, ROLLS, int(every), answers)
+        self._run(on, x, int(every), NEVER_ASKED, answers)
         return defined(answers.results, answers.sizes, self.aggregate.needs)
+
+    def answers(self, on: Instants, x: Numbers, moments: Instants) -> list[Any]:
+        """Take in elements and answer at each of `moments`: in one compiled loop."""
+        on, x, moments = self._in_order(on, x, moments)
+        on, x = self._elements(on, x)
+        answers = self._room(moments.size)
+        self._go_through(on, x, moments, answers)
+        results: list[Any] = answers.results.tolist()
+        for i in np.flatnonzero(answers.sizes < self.aggregate.needs):
+            results[i] = None
+        return results
 
     @property
     def nbytes(self) -> int:
@@ -130,14 +141,24 @@ class ExactSynopsis(Synopsis):
         states = np.empty((n if self.integral else 0, self.zero.shape[1]), self.dtype)
         return Answers(np.empty(n, self.result_dtype), np.empty(n, np.int64), states)
 
-    def _run(self, on: Array, x: Array, answering: int, every: int, answers: Answers) -> None:
+    def _run(self, on: Array, x: Array, every: int, when: When, answers: Answers) -> None:
         """Run the loop to the end, with more room whenever it asks for it."""
-        at = self._loop(self._tag, self.window, self.span, on, x, 0, answering, every, answers)
+        at = self._loop(self._tag, self.window, self.span, on, x, 0, 0, every, when, answers)
         while at < x.size:
             self.window = self.grown(self.window)
-            at = self._loop(self._tag, self.window, self.span, on, x, at, answering, every, answers)
+            given = at // every if every else int(np.searchsorted(when.ends, at, "right"))
+            at = self._loop(self._tag, self.window, self.span, on, x, at, given, every, when, answers)
         if self.integral:
             self.aggregate.check(answers.states)
+
+    def _go_through(self, on: Array, x: Array, moments: Instants, answers: Answers) -> None:
+        """Take in elements, and let time go on to each of the moments among them."""
+        if self.timed:
+            self.newest = max(self.newest, int(moments.max(initial=NEVER)))
+        self._run(on, x, 0, When(np.searchsorted(on, moments, "right"), moments), answers)
+
+    def _expire(self, now: int) -> None:
+        self._go_through(NO_INSTANTS, np.empty(0, self.dtype), np.array([now]), self._room(0))
 
     def _elements(self, on: Instants, x: Numbers) -> tuple[Array, Array]:
         """Elements as the loops take them, if they are ones that can come now."""
@@ -146,29 +167,6 @@ class ExactSynopsis(Synopsis):
         if self.ordered and self.span.timed:
             self.newest = check_order(on, self.newest)
         return on, np.ascontiguousarray(x, self.dtype)
-
-
-def check_every(every: int) -> None:
-    """Refuse a slide that is no whole number of elements."""
-    if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
-        raise SpecError(f"every: {every!r} is no number of elements; it must be a whole number of at least 1")
-
-
-def check_elements(on: Array, x: Array, dtype: np.dtype[Any]) -> None:
-    """Refuse elements without an `on` each, and those that would lose something as numbers of this type."""
-    if on.ndim != 1 or on.shape != x.shape:
-        raise DataError(f"on has shape {on.shape} and x has shape {x.shape}; they must be flat and of one length")
-    if not np.can_cast(x.dtype, dtype, "same_kind"):
-        raise TypeMismatchError(f"x: numbers of type {x.dtype} cannot be kept as {dtype}; leave out integral=True")
-
-
-def check_order(on: Array, newest: int) -> int:
-    """Refuse elements that are older than one before them; returns the newest."""
-    if not on.size:
-        return newest
-    if on[0] < newest or (on[1:] < on[:-1]).any():
-        raise DataError("on: elements must come in order; use FiBA for elements that do not, or sort them by `on`")
-    return int(on[-1])
 
 
 def defined(results: Array, sizes: npt.NDArray[np.int64], needs: int) -> Array:

@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from windrow.synopses.algebra import added, merged, move, put_state, state_at
-from windrow.synopses.exact import NEVER, ExactSynopsis
+from windrow.synopses.base import Instants, Numbers
+from windrow.synopses.elements import NEVER, check_elements
+from windrow.synopses.exact import ExactSynopsis
 from windrow.synopses.fiba_tree import (
     BEGIN,
     END,
@@ -31,7 +33,7 @@ from windrow.synopses.fiba_tree import (
     fold_leaf,
     insert_element,
 )
-from windrow.synopses.rolling import MOVES, Moves
+from windrow.synopses.rolling import MOVES, Answers, Moves
 
 MIDDLE, LEFT_SPINE, RIGHT_SPINE, FIRST_LEAF = 1, 2, 2 + LEVELS, 2 + 2 * LEVELS
 """Rows of states: the root without its outer children; for each level of a spine, all from there up to the root; and
@@ -154,7 +156,8 @@ class FiBA(ExactSynopsis):
 
     An element that belongs d places before the newest one costs O(log d) merges, one that comes in order O(1), and so
     do leaving and answering, all amortised. One that is too old to be in the window is left out and counted in `late`.
-    Of elements with the same `on`, those that came first are first.
+    One that is in the window, but older than a moment that was already asked for, is in the answers from then on. Of
+    elements with the same `on`, those that came first are first.
 
     >>> import numpy as np, windrow as wr
     >>> from windrow.synopses import FiBA, Retention
@@ -174,6 +177,28 @@ class FiBA(ExactSynopsis):
     def late(self) -> int:
         """How many elements were left out, since they were no longer in the window when they came."""
         return int(self.window.cursors[LATE])
+
+    def load(self, data: bytes) -> None:
+        """Go on from a window that was saved by a synopsis made with the same arguments."""
+        super().load(data)
+        self.newest = int(self.window.cursors[NEWEST])
+
+    def _in_order(self, on: Instants, x: Numbers, moments: Instants) -> tuple[Instants, Any, Instants]:
+        """Elements in the order of their `on`, whatever order they came in, and moments to answer at."""
+        on, x = np.asarray(on), np.asarray(x)
+        check_elements(on, x, self.dtype)
+        order = np.argsort(on, kind="stable")
+        return super()._in_order(on[order], x[order], moments)
+
+    def _elements(self, on: Instants, x: Numbers) -> tuple[Any, Any]:
+        on, x = super()._elements(on, x)
+        self.newest = max(self.newest, int(on.max(initial=NEVER)))
+        return on, x
+
+    def _go_through(self, on: Any, x: Any, moments: Instants, answers: Answers) -> None:
+        super()._go_through(on, x, moments, answers)
+        if self.timed:
+            self.window.cursors[NEWEST] = self.newest
 
     def empty(self) -> Tree:
         """A tree without elements: one empty leaf."""

@@ -12,8 +12,8 @@ from windrow.aggregates import AggregateFunction
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
 from windrow.synopses.block_keeper import BlockKeeper
 from windrow.synopses.blocks import Blocks, N, Terms
-from windrow.synopses.blocks_cover import FIRST, LAST, SHORTEST, SIZE, Cover, empty_cover, update_cover
-from windrow.synopses.exact import NEVER, check_elements, check_every, check_order
+from windrow.synopses.blocks_cover import FIRST, LAST, SHORTEST, SIZE, Cover
+from windrow.synopses.elements import check_elements, check_every, check_order
 from windrow.synopses.quantiles import why_not_eps
 from windrow.synopses.total_order import Keys, to_keys, to_numbers
 
@@ -81,7 +81,6 @@ class ArasuMankuHeavyHitters(Synopsis):
         super().__init__(aggregate, retention, accuracy, seed=seed)
         timed = retention.kind == "time"
         self.phi: float = aggregate.phi  # type: ignore[attr-defined]
-        self.newest = NEVER
         self._kept = BlockKeeper(Terms.make(True, not timed, timed, int(retention.length), accuracy.eps))
 
     @classmethod
@@ -98,17 +97,16 @@ class ArasuMankuHeavyHitters(Synopsis):
         """Take in the next elements, in order."""
         on, x = np.ascontiguousarray(on, np.int64), np.asarray(x)
         check_elements(on, x, np.dtype(np.float64))
-        if self.retention.kind == "time":
+        if self.timed:
             self.newest = check_order(on, self.newest)
         self._kept.take(on, to_keys(x))
 
     def query(self) -> Any:
         """The heavy hitters of the elements in the window now, most frequent first; None if it is empty."""
-        terms, blocks, cover = self._kept.terms, self._kept.blocks, empty_cover()
-        if not blocks.cursors[N]:
+        cover = self._kept.cover()
+        if cover is None:
             return None
-        update_cover(terms, blocks, cover)
-        keys, counts = _frequent(terms, blocks, cover, self.phi)
+        keys, counts = _frequent(self._kept.terms, self._kept.blocks, cover, self.phi)
         values, falling = to_numbers(keys), np.argsort(-counts, kind="stable")
         return [{"value": float(values[k]), "count": int(counts[k])} for k in falling]
 
@@ -136,3 +134,6 @@ class ArasuMankuHeavyHitters(Synopsis):
         """Go on from a saved state."""
         self._kept.load(type(self).__name__, data)
         self.newest = self._kept.newest
+
+    def _expire(self, now: int) -> None:
+        self._kept.advance(now)

@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from windrow.aggregates import AggregateFunction, Count, Mean, Stddev, Sum, Variance
 from windrow.errors import DataError, SpecError
 from windrow.synopses import histograms_exponential as exponential
 from windrow.synopses import histograms_variance as spread
-from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
-from windrow.synopses.exact import check_elements, check_every, check_order
+from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention
+from windrow.synopses.estimator import Array, Elements, Estimator, named, unnamed
 from windrow.synopses.histograms_exponential import COUNT, MEAN, SUM, Buckets, caps_for
 from windrow.synopses.histograms_variance import Rules, VarianceBuckets
-from windrow.synopses.packing import pack_arrays, unpack_arrays
 
-Array = npt.NDArray[Any]
-NEVER = np.iinfo(np.int64).min
-NOTHING = np.empty(0)
 MOST = float(2**62)
 
 
-class Histogram(Synopsis):
-    """What the histograms share: how elements go in and answers come out, and the way to bytes and back."""
+class Histogram(Estimator):
+    """What the histograms share: an error that is certain to be within eps."""
 
-    retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count", "time"})
-    exact: ClassVar[bool] = False
     deterministic: ClassVar[bool] = True
-    version: ClassVar[int] = 1
-    """Of the state as bytes; to be raised when its arrays change their meaning."""
     keeps: ClassVar[tuple[type[AggregateFunction], ...]]
     """The aggregates that it can tell."""
-
-    def __init__(
-        self, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT, *, seed: int = 0
-    ) -> None:
-        super().__init__(aggregate, retention, accuracy, seed=seed)
-        self.by_time, self.length = retention.kind == "time", int(retention.length)
-        self.newest = NEVER
 
     @classmethod
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
@@ -51,75 +34,6 @@ class Histogram(Synopsis):
         if accuracy.eps == 0:
             return "its answers are approximate; eps must be above 0"
         return None
-
-    @abstractmethod
-    def _run(self, on: Array, x: Array, every: int, out: Array) -> None:
-        """Take in all elements, and answer after each `every` of them unless it is 0."""
-
-    @abstractmethod
-    def _answer(self) -> float:
-        """The answer now, not a number if there is none."""
-
-    @property
-    @abstractmethod
-    def _state(self) -> dict[str, Array]:
-        """All arrays of the state, by name."""
-
-    @abstractmethod
-    def _restore(self, arrays: dict[str, Array]) -> None:
-        """Take over the arrays of a saved state."""
-
-    @property
-    def arguments(self) -> Mapping[str, Any]:
-        """What a saved state must have been made with, to go on from it."""
-        return {
-            "aggregate": repr(self.aggregate),
-            "length": self.length,
-            "kind": self.retention.kind,
-            "eps": self.accuracy.eps,
-        }
-
-    def update(self, on: Instants, x: Numbers) -> None:
-        """Take in the next elements, in order."""
-        self._run(*self._elements(on, x), 0, NOTHING)
-
-    def roll(self, on: Instants, x: Numbers, every: int) -> Array:
-        """Take in elements and answer after each `every` of them."""
-        check_every(every)
-        on, x = self._elements(on, x)
-        out = np.empty(x.size // every)
-        self._run(on, x, int(every), out)
-        return out
-
-    def query(self) -> Any:
-        """The aggregate of the elements in the window now, within eps; None if it is not defined for so few."""
-        answer = self._answer()
-        if np.isnan(answer):
-            return None
-        return int(answer) if isinstance(self.aggregate, Count) else float(answer)
-
-    @property
-    def nbytes(self) -> int:
-        """The memory that the buckets take."""
-        return sum(array.nbytes for array in self._state.values())
-
-    def save(self) -> bytes:
-        """The buckets as bytes."""
-        arrays = self._state | {"newest": np.array([self.newest])}
-        return pack_arrays(type(self).__name__, self.version, self.arguments, arrays)
-
-    def load(self, data: bytes) -> None:
-        """Go on from buckets that were saved by a synopsis made with the same arguments."""
-        arrays = unpack_arrays(data, type(self).__name__, self.version, self.arguments)
-        self.newest = int(arrays.pop("newest")[0])
-        self._restore(arrays)
-
-    def _elements(self, on: Instants, x: Numbers) -> tuple[Array, Array]:
-        on, x = np.ascontiguousarray(on, np.int64), np.ascontiguousarray(x, np.float64)
-        check_elements(on, x, x.dtype)
-        if self.by_time:
-            self.newest = check_order(on, self.newest)
-        return on, x
 
 
 class ExponentialHistogram(Histogram):
@@ -147,6 +61,7 @@ class ExponentialHistogram(Histogram):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.6.1"
+    version: ClassVar[int] = 2
     keeps: ClassVar[tuple[type[AggregateFunction], ...]] = (Count, Sum, Mean)
 
     def __init__(
@@ -170,7 +85,7 @@ class ExponentialHistogram(Histogram):
         counts = self.what == COUNT or (self.what == MEAN and self.by_time)
         self._counts = Buckets.make(self.caps if counts else (1, 1))
         self._sums = Buckets.make((1, 1) if self.what == COUNT else self.caps)
-        self._clock = np.zeros(1, np.int64)
+        self._clock = np.zeros(2, np.int64)
 
     @property
     def arguments(self) -> Mapping[str, Any]:
@@ -188,18 +103,20 @@ class ExponentialHistogram(Histogram):
                 listed += [(1 << level, int(kept.stamp[level, at]))] * int(kept.many[level, at])
         return listed
 
-    def _run(self, on: Array, x: Array, every: int, out: Array) -> None:
-        counted, summed = self._amounts(x)
-        at = 0
-        while True:
-            window = (self._clock, self.by_time, self.length, self.what)
-            at = exponential.roll(self._counts, self._sums, *window, every, on, counted, summed, out, at)
-            if at == on.size:
-                return
-            if not exponential.has_room(self._counts, counted[at]):
-                self._counts = self._counts.grown()
-            if not exponential.has_room(self._sums, summed[at]):
-                self._sums = self._sums.grown()
+    def _elements(self, on: Instants, x: Numbers) -> Elements:
+        amounts = self._amounts(np.ascontiguousarray(x, np.float64))
+        return super()._elements(on, x)[0], *amounts
+
+    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
+        window = (self._clock, self.by_time, self.length, self.what)
+        return int(exponential.roll(self._counts, self._sums, *window, every, *elements, out, at))
+
+    def _grow(self, elements: Elements, at: int) -> None:
+        _, counted, summed = elements
+        if not exponential.has_room(self._counts, counted[at]):
+            self._counts = self._counts.grown()
+        if not exponential.has_room(self._sums, summed[at]):
+            self._sums = self._sums.grown()
 
     def _amounts(self, x: Array) -> tuple[Array, Array]:
         """How many ones each element is for the count, and for the sum."""
@@ -217,21 +134,20 @@ class ExponentialHistogram(Histogram):
         counted = np.ones(x.size, np.int64) if self.what == MEAN and self.by_time else nothing
         return counted, x.astype(np.int64)
 
+    def _expire(self, now: int) -> None:
+        exponential.advance(self._counts, self._sums, now - self.length)
+
     def _answer(self) -> float:
         window = (self._clock, self.by_time, self.length, self.what)
         return float(exponential.answer(self._counts, self._sums, *window))
 
     @property
     def _state(self) -> dict[str, Array]:
-        kept = {"counts": self._counts, "sums": self._sums}
-        named = {f"{part}.{name}": array for part, all_ in kept.items() for name, array in all_._asdict().items()}
-        return named | {"clock": self._clock}
+        return {**named("counts", self._counts), **named("sums", self._sums), "clock": self._clock}
 
     def _restore(self, arrays: dict[str, Array]) -> None:
         self._clock = arrays["clock"]
-        self._counts, self._sums = (
-            Buckets(**{name: arrays[f"{part}.{name}"] for name in Buckets._fields}) for part in ("counts", "sums")
-        )
+        self._counts, self._sums = (unnamed(part, Buckets, arrays) for part in ("counts", "sums"))
 
 
 class VarianceHistogram(Histogram):
@@ -293,13 +209,14 @@ class VarianceHistogram(Histogram):
         moments = kept.moments[rows].tolist()
         return [(stamp, n, mean, v) for stamp, (n, mean, v) in zip(kept.stamp[rows].tolist(), moments, strict=True)]
 
-    def _run(self, on: Array, x: Array, every: int, out: Array) -> None:
-        at = 0
-        while True:
-            at = spread.roll(self._buckets, self._rules, self._root, every, on, x, out, at)
-            if at == on.size:
-                return
-            self._buckets = self._buckets.grown()
+    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
+        return int(spread.roll(self._buckets, self._rules, self._root, every, *elements, out, at))
+
+    def _grow(self, elements: Elements, at: int) -> None:
+        self._buckets = self._buckets.grown()
+
+    def _expire(self, now: int) -> None:
+        spread.advance(self._buckets, now - self.length)
 
     def _answer(self) -> float:
         return float(spread.answer(self._buckets, self._rules, self._root))

@@ -182,8 +182,8 @@ def estimate(buckets: Buckets) -> float:
     return float(total - (np.int64(1) << top) / 2.0)
 
 
-SEEN = 0
-"""The clock: how many elements there were."""
+SEEN, LATEST = range(2)
+"""The clock: how many elements there were, and the moment of the newest of them."""
 COUNT, SUM, MEAN = range(3)
 
 
@@ -192,11 +192,18 @@ def answer(counts: Buckets, sums: Buckets, clock: Array, by_time: bool, length: 
     """The count, the sum or the average of the window."""
     if what == COUNT:
         return float(estimate(counts))
-    if clock[SEEN] == 0:
+    if clock[SEEN] == 0 or clock[LATEST] <= sums.cursors[HORIZON]:
         return np.nan
     if what == SUM:
         return float(estimate(sums))
     return float(estimate(sums) / (estimate(counts) if by_time else min(clock[SEEN], length)))
+
+
+@njit(cache=True, **WITHOUT_COUNTING)
+def advance(counts: Buckets, sums: Buckets, horizon: int) -> None:
+    """Let time go on without an element."""
+    expire(counts, horizon)
+    expire(sums, horizon)
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
@@ -220,6 +227,7 @@ def roll(
             return i
         clock[SEEN] += 1
         stamp = on[i] if by_time else clock[SEEN]
+        clock[LATEST] = stamp
         expire(counts, stamp - length)
         expire(sums, stamp - length)
         if amounts[i]:

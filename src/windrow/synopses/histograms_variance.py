@@ -248,6 +248,12 @@ def answer(b: VarianceBuckets, rules: Rules, root: bool) -> float:
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
+def advance(b: VarianceBuckets, horizon: int) -> None:
+    """Let time go on without an element."""
+    _expire(b, horizon)
+
+
+@njit(cache=True, **WITHOUT_COUNTING)
 def roll(b: VarianceBuckets, rules: Rules, root: bool, every: int, on: Array, x: Array, out: Array, at: int) -> int:
     """Take in elements from `at` on until they, or the room, are used up, and answer after each `every`."""
     for i in range(at, on.size):

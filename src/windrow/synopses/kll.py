@@ -14,7 +14,7 @@ from datasketches import kll_doubles_sketch
 from windrow.aggregates import AggregateFunction
 from windrow.errors import DataError
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind
-from windrow.synopses.exact import check_elements, check_every
+from windrow.synopses.elements import check_elements, check_every
 from windrow.synopses.packing import pack_arrays, unpack_arrays
 from windrow.synopses.quantiles import Phi, QuantileSynopsis, check_phi
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from windrow.aggregates import AggregateFunction, Mode
 from windrow.errors import SpecError, UnsupportedError
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
-from windrow.synopses.exact import NEVER, check_elements, check_every, check_order
+from windrow.synopses.elements import NEVER, check_elements, check_every, check_order
 from windrow.synopses.packing import pack_arrays, unpack_arrays
 from windrow.synopses.ranks import merge_orders, place_of, roll_ranks, sort_order, still_there
 from windrow.synopses.rolling import Span
@@ -24,6 +24,7 @@ from windrow.synopses.shelves import (
     roll_shelves,
     select,
     shelve,
+    take_off,
     with_room,
 )
 from windrow.synopses.total_order import to_keys, to_numbers
@@ -90,7 +91,7 @@ class Ordered(Synopsis):
         if self._shelves is None or 8 * keys.size > self.size:
             self._append(on, keys)
             self._shelves = None
-            self._leave()
+            self._head += self._leaving(int(on[-1])) if on.size else 0
         else:
             self._roll_shelves(on, keys, keys.size + 1)
 
@@ -134,7 +135,7 @@ class Ordered(Synopsis):
         """The elements as bytes; the shelves are filled again when they are needed."""
         live = slice(self._head, self._tail)
         times = self._times[live] if self.span.timed else NONE
-        arrays = {"keys": self._keys[live], "times": times, "newest": np.array([self._newest])}
+        arrays = {"keys": self._keys[live], "times": times, "newest": np.array([self.newest])}
         return pack_arrays(type(self).__name__, self.version, self._arguments, arrays)
 
     def load(self, data: bytes) -> None:
@@ -148,7 +149,7 @@ class Ordered(Synopsis):
         return {"aggregate": repr(self.aggregate), "length": length, "kind": kind, "integral": self.integral}
 
     def _begin(self, keys: Ints, times: Ints, newest: int) -> None:
-        self._keys, self._times, self._newest = keys, times, newest
+        self._keys, self._times, self.newest = keys, times, newest
         self._head, self._tail = 0, keys.size
         self._shelves = None
 
@@ -156,7 +157,7 @@ class Ordered(Synopsis):
         on, x = np.ascontiguousarray(on, np.int64), np.asarray(x)
         check_elements(on, x, np.dtype(np.int64 if self.integral else np.float64))
         if self.span.timed:
-            self._newest = check_order(on, self._newest)
+            self.newest = check_order(on, self.newest)
         return self._to_keys(x), on
 
     def _to_keys(self, x: npt.NDArray[Any]) -> Ints:
@@ -182,13 +183,19 @@ class Ordered(Synopsis):
             self._times[new] = on
         self._tail += keys.size
 
-    def _leave(self) -> None:
-        """Let go of all elements that are no longer in the window."""
+    def _leaving(self, now: int) -> int:
+        """How many elements are no longer in the window."""
         if not self.span.timed:
-            self._head = max(self._head, self._tail - self.span.length)
-        elif self.size:
-            times = self._times[self._head : self._tail]
-            self._head += int(np.searchsorted(times, times[-1] - self.span.length, "right"))
+            return max(0, self.size - self.span.length)
+        return int(np.searchsorted(self._times[self._head : self._tail], now - self.span.length, "right"))
+
+    def _expire(self, now: int) -> None:
+        gone = self._leaving(now)
+        if self._shelves is not None and 8 * gone > self.size:
+            self._shelves = None
+        if self._shelves is not None:
+            take_off(self._shelves, self._keys[self._head : self._head + gone])
+        self._head += gone
 
     def _on_shelves(self) -> Shelves:
         if self._shelves is None:
@@ -224,7 +231,7 @@ class Ordered(Synopsis):
             answers, left = out[at // every :], every - at % every
             head = roll_ranks(held, times, begin, merged, rank, self.span.length, self.phi, left, every, answers)
             order, held, times, at = still_there(merged, head), held[head:], times[head:], end
-        self._begin(held.copy(), times.copy(), self._newest)
+        self._begin(held.copy(), times.copy(), self.newest)
         return out
 
 

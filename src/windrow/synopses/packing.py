@@ -63,6 +63,11 @@ def _check(about: Mapping[str, Any], kind: str, version: int, arguments: Mapping
             f"these bytes are a state of {kind} of version {about['version']}, written by a newer Windrow; this one "
             f"knows version {version}: upgrade Windrow, or start with an empty synopsis"
         )
+    if about["version"] < version:
+        raise SourceError(
+            f"these bytes are a state of {kind} of version {about['version']}, written by an older Windrow; this one "
+            f"goes on from version {version} only: start with an empty synopsis"
+        )
     for name in {**about["arguments"], **arguments}:
         before, now = about["arguments"].get(name), arguments.get(name)
         if before != now:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from windrow.aggregates import AggregateFunction
 from windrow.synopses.algebra import added, merged, move, put_state, state_at
 from windrow.synopses.base import EXACT, Accuracy, Retention
-from windrow.synopses.exact import check_every
+from windrow.synopses.elements import check_every
 from windrow.synopses.ring import HEAD, SMALLEST, TAIL
 from windrow.synopses.rolling import MOVES, Moves
 from windrow.synopses.stacks import BACK, ZERO, PartialsRing, both, partials_are_full, pop

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from windrow.aggregates import AggregateFunction, Median
 from windrow.errors import SpecError, UnsupportedError
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, Synopsis
-from windrow.synopses.exact import NEVER, check_elements, check_every, check_order
+from windrow.synopses.elements import NEVER, check_elements, check_every, check_order
 from windrow.synopses.total_order import Keys, to_keys, to_numbers
 
 Phi = float | npt.ArrayLike
@@ -91,7 +91,7 @@ class CompiledQuantiles(QuantileSynopsis):
         """Elements as the kernels take them, if they are ones that can come now."""
         on, x = np.ascontiguousarray(on, np.int64), np.asarray(x)
         check_elements(on, x, np.dtype(np.float64))
-        if self.retention is not None and self.retention.kind == "time":
+        if self.timed:
             self.newest = check_order(on, self.newest)
         return on, to_keys(x)
 

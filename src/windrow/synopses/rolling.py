@@ -27,8 +27,18 @@ class Span(NamedTuple):
     timed: bool
 
 
+class When(NamedTuple):
+    """When to answer: after how many elements and, if time goes on until then, at which moments; both never fall."""
+
+    ends: npt.NDArray[np.int64]
+    moments: npt.NDArray[np.int64]
+
+
 class Answers(NamedTuple):
-    """Room for what a roll answers: results, how many elements each is of, and the states if they must be checked."""
+    """Room for what a roll answers: results, how many elements each is of, and the states if they must be checked.
+
+    Without any room, nothing is answered.
+    """
 
     results: npt.NDArray[Any]
     sizes: npt.NDArray[np.int64]
@@ -47,8 +57,6 @@ class Moves:
     size: Callable[..., int]
 
 
-ROLLS, ASKS, TAKES = 1, 0, -1
-"""What the loop is for."""
 MOVES: dict[type, Moves] = {}
 """The moves of each kind of window."""
 
@@ -118,30 +126,37 @@ def _in_process(loop: Any) -> Any:
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
-def roll(tag: Any, window: Any, span: Any, on: Any, x: Any, at: int, answering: int, every: int, answers: Any) -> int:
-    """Take in the elements from `at` on and answer after each `every` of all; returns where there was no more room.
+def roll(
+    tag: Any, window: Any, span: Any, on: Any, x: Any, at: int, given: int, every: int, when: Any, answers: Any
+) -> int:
+    """Take in the elements from `at` on and give the answers from `given` on; returns where there was no more room.
 
-    `answering` is `ROLLS` for that, `ASKS` to answer once, without elements, and `TAKES` not to answer at all. There is
-    one loop for all three, since it is compiled for each aggregate and each kind of window.
+    Answers are given after each `every` of all elements or, if it is 0, as `when` says. There is one loop for all that,
+    since it is compiled for each aggregate and each kind of window.
     """
-    given = at // every
-    left = every - at % every if answering > 0 else answering
     while True:
-        if at < x.size:
+        until = x.size + 1
+        if every:
+            until = (given + 1) * every
+        elif given < when.ends.size:
+            until = when.ends[given]
+        stop = min(until, x.size)
+        while at < stop:
             while leaves(window, span, on[at]):
                 evict(tag, window)
             if is_full(window):
                 return at
             insert(tag, window, span, on[at], x[at])
             at += 1
-            left -= 1
-        if left == 0:
-            left = every
+        if at < until:
+            return at
+        if when.moments.size:
+            while span.timed and leaves(window, span, when.moments[given]):
+                evict(tag, window)
+        if answers.sizes.size:
             state = answer(tag, window)
             answers.sizes[given] = size(window)
             answers.results[given] = finished(tag, state)
             if answers.states.size:
                 put_state(tag, answers.states, given, state)
-            given += 1
-        if at >= x.size:
-            return at
+        given += 1

@@ -12,21 +12,16 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from windrow.aggregates import AggregateFunction, Count, Mean, Median, Quantile, Stddev, Sum, Variance
 from windrow.errors import SpecError
-from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
-from windrow.synopses.exact import check_elements, check_every, check_order
+from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.estimator import Array, Elements, Estimator, named, unnamed
 from windrow.synopses.histograms_exponential import Buckets, caps_for
-from windrow.synopses.packing import pack_arrays, unpack_arrays
 from windrow.synopses.samples_common import COUNT, MEAN, QUANTILE, STDDEV, SUM, VARIANCE, Common
 from windrow.synopses.samples_random import seeded
 from windrow.synopses.samples_slots import SIZE, Slots
 
-Array = npt.NDArray[Any]
-NEVER = np.iinfo(np.int64).min
-NOTHING = np.empty(0)
 TELLS: dict[type[AggregateFunction], int] = {
     Count: COUNT,
     Sum: SUM,
@@ -55,7 +50,7 @@ def sample_size(accuracy: Accuracy) -> int:
     return max(1, round(math.log2(1 / (accuracy.eps * accuracy.delta)) / accuracy.eps**2))
 
 
-class Sample(Synopsis):
+class Sample(Estimator):
     """What the samples share. Make one by `Sample(aggregate, retention, accuracy, seed=…, size=…)`.
 
     Parameters
@@ -68,11 +63,7 @@ class Sample(Synopsis):
         How many items it has, at most or as expected; without it, as many as the accuracy asks for.
     """
 
-    retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count", "time"})
-    exact: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
-    version: ClassVar[int] = 1
-    """Of the state as bytes; to be raised when its arrays change their meaning."""
 
     def __init__(
         self,
@@ -86,8 +77,6 @@ class Sample(Synopsis):
         super().__init__(aggregate, retention, accuracy, seed=seed)
         check_whole("seed", seed, 0)
         self.size = sample_size(accuracy) if size is None else check_whole("size", size, 1)
-        self.by_time, self.length = retention.kind == "time", int(retention.length)
-        self.newest = NEVER
         self.kept: Any = self._empty()
         self._ordered = TELLS[type(aggregate)] == QUANTILE
         self.common = Common(
@@ -120,49 +109,18 @@ class Sample(Synopsis):
         """How many slots there are for items."""
         return self.size
 
-    @abstractmethod
-    def _step(self, every: int, on: Array, x: Array, out: Array, at: int) -> int:
-        """Take in elements from `at` on, as far as there is room; how far it got."""
-
-    @abstractmethod
-    def _answer(self) -> float:
-        """What the sample tells now, not a number if it tells nothing."""
-
-    def _grow(self) -> None:
+    def _grow(self, elements: Elements, at: int) -> None:
         """Make more room; this one does it for the number of elements in a window of time."""
         self.common = self.common._replace(counts=self.common.counts.grown())
 
     @property
     def arguments(self) -> Mapping[str, Any]:
         """What a saved state must have been made with, to go on from it."""
-        return {
-            "aggregate": repr(self.aggregate),
-            "length": self.length,
-            "kind": self.retention.kind,
-            "eps": self.accuracy.eps,
-            "delta": self.accuracy.delta,
-            "seed": self.seed,
-            "size": self.size,
-        }
+        more = {"delta": self.accuracy.delta, "seed": self.seed, "size": self.size}
+        return {**super().arguments, **more}
 
-    def update(self, on: Instants, x: Numbers) -> None:
-        """Take in the next elements, in order."""
-        self._run(*self._elements(on, x), 0, NOTHING)
-
-    def roll(self, on: Instants, x: Numbers, every: int) -> Array:
-        """Take in elements and answer after each `every` of them."""
-        check_every(every)
-        on, x = self._elements(on, x)
-        out = np.empty(x.size // every)
-        self._run(on, x, int(every), out)
-        return out
-
-    def query(self) -> Any:
-        """What the sample tells of the window now; None if it has too few items for that."""
-        answer = self._answer()
-        if np.isnan(answer) and self.common.slots.cursors[SIZE] < max(1, self.aggregate.needs):
-            return None
-        return int(answer) if isinstance(self.aggregate, Count) else float(answer)
+    def _has_too_few(self) -> bool:
+        return bool(self.common.slots.cursors[SIZE] < max(1, self.aggregate.needs))
 
     def estimate(self) -> Estimate:
         """What the sample tells of the window now, and how many items it has."""
@@ -180,38 +138,21 @@ class Sample(Synopsis):
         parts = (self.kept, common.slots, common.counts, (common.clock, common.random))
         return sum(array.nbytes for part in parts for array in part)
 
-    def save(self) -> bytes:
-        """The sample as bytes, with the state of its random numbers."""
+    @property
+    def _state(self) -> dict[str, Array]:
         common = self.common
-        arrays = {f"kept.{name}": array for name, array in self.kept._asdict().items()}
-        arrays |= {f"counts.{name}": array for name, array in common.counts._asdict().items()}
-        arrays |= {"values": common.slots.values, "filled": common.slots.filled.view(np.uint8)}
-        arrays |= {"clock": common.clock, "random": common.random, "newest": np.array([self.newest])}
-        return pack_arrays(type(self).__name__, self.version, self.arguments, arrays)
+        items = {"values": common.slots.values, "filled": common.slots.filled.view(np.uint8)}
+        times = {"clock": common.clock, "random": common.random}
+        return {**named("kept", self.kept), **named("counts", common.counts), **items, **times}
 
-    def load(self, data: bytes) -> None:
-        """Go on from a sample that was saved by a synopsis made with the same arguments."""
-        arrays = unpack_arrays(data, type(self).__name__, self.version, self.arguments)
-        self.newest = int(arrays["newest"][0])
-        self.kept = type(self.kept)(**{name: arrays[f"kept.{name}"] for name in self.kept._fields})
+    def _restore(self, arrays: dict[str, Array]) -> None:
+        self.kept = unnamed("kept", type(self.kept), arrays)
         self.common = self.common._replace(
             clock=arrays["clock"],
             random=arrays["random"],
-            counts=Buckets(**{name: arrays[f"counts.{name}"] for name in Buckets._fields}),
+            counts=unnamed("counts", Buckets, arrays),
             slots=Slots.filled_with(arrays["values"], arrays["filled"].view(np.bool_), self._ordered),
         )
-
-    def _run(self, on: Array, x: Array, every: int, out: Array) -> None:
-        at = 0
-        while (at := self._step(every, on, x, out, at)) < on.size:
-            self._grow()
-
-    def _elements(self, on: Instants, x: Numbers) -> tuple[Array, Array]:
-        on, x = np.ascontiguousarray(on, np.int64), np.ascontiguousarray(x, np.float64)
-        check_elements(on, x, x.dtype)
-        if self.by_time:
-            self.newest = check_order(on, self.newest)
-        return on, x
 
 
 def check_whole(option: str, value: Any, least: int) -> int:

@@ -16,8 +16,10 @@ from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import EXACT, Accuracy, Retention
-from windrow.synopses.samples import Array, Sample, check_probability
-from windrow.synopses.samples_common import SEEN, Common, answer, can_tick, tick
+from windrow.synopses.estimator import Array, Elements
+from windrow.synopses.moves import INLINED
+from windrow.synopses.samples import Sample, check_probability
+from windrow.synopses.samples_common import SEEN, Common, answer, can_tick, go_on, tick
 from windrow.synopses.samples_random import failures
 from windrow.synopses.samples_slots import Slots, drop_item, put_item
 
@@ -33,6 +35,22 @@ class Ring(NamedTuple):
     cursors: Array
 
 
+@njit(cache=True, **INLINED)
+def _drop(ring: Ring, common: Common, moment: int) -> None:
+    """Drop the items that have left the window."""
+    cursors = ring.cursors
+    while cursors[HELD] and ring.stamp[cursors[FIRST]] <= moment - common.length:
+        drop_item(common.slots, cursors[FIRST])
+        cursors[FIRST] = (cursors[FIRST] + 1) % ring.stamp.size
+        cursors[HELD] -= 1
+
+
+@njit(cache=True, **WITHOUT_COUNTING)
+def _advance(ring: Ring, common: Common, now: int) -> None:
+    go_on(common, now)
+    _drop(ring, common, now)
+
+
 @njit(cache=True, **WITHOUT_COUNTING)
 def _roll(ring: Ring, common: Common, probability: float, every: int, on: Array, x: Array, out: Array, at: int) -> int:
     cursors, room = ring.cursors, ring.stamp.size
@@ -40,10 +58,7 @@ def _roll(ring: Ring, common: Common, probability: float, every: int, on: Array,
         if cursors[HELD] == room or not can_tick(common):
             return i
         moment = tick(common, on[i])
-        while cursors[HELD] and ring.stamp[cursors[FIRST]] <= moment - common.length:
-            drop_item(common.slots, cursors[FIRST])
-            cursors[FIRST] = (cursors[FIRST] + 1) % room
-            cursors[HELD] -= 1
+        _drop(ring, common, moment)
         if common.clock[SEEN] > cursors[NEXT]:
             slot = (cursors[FIRST] + cursors[HELD]) % room
             ring.stamp[slot] = moment
@@ -112,15 +127,18 @@ class BernoulliSample(Sample):
     def _capacity(self) -> int:
         return ROOM
 
-    def _step(self, every: int, on: Array, x: Array, out: Array, at: int) -> int:
-        return int(_roll(self.kept, self.common, self.probability, every, on, x, out, at))
+    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
+        return int(_roll(self.kept, self.common, self.probability, every, *elements, out, at))
+
+    def _expire(self, now: int) -> None:
+        _advance(self.kept, self.common, now)
 
     def _answer(self) -> float:
         return float(answer(self.common))
 
-    def _grow(self) -> None:
+    def _grow(self, elements: Elements, at: int) -> None:
         if not can_tick(self.common):
-            super()._grow()
+            super()._grow(elements, at)
             return
         stamp, (first, held, _) = self.kept.stamp, self.kept.cursors
         order = (first + np.arange(held)) % stamp.size

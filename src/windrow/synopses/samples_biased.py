@@ -24,9 +24,10 @@ from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
-from windrow.synopses.samples import Array, Sample
-from windrow.synopses.samples_common import Common, answer, can_tick, tick
+from windrow.synopses.samples import Sample
+from windrow.synopses.samples_common import Common, answer, can_tick, go_on, tick
 from windrow.synopses.samples_random import below, uniform
 from windrow.synopses.samples_slots import drop_item, put_item
 
@@ -83,6 +84,22 @@ def _enter(reservoir: Reservoir, common: Common, moment: int, x: float) -> None:
     put_item(common.slots, place, x)
 
 
+@njit(cache=True, **INLINED)
+def _forget(reservoir: Reservoir, common: Common, moment: int) -> None:
+    """Drop the items that have left the window."""
+    cursors = reservoir.cursors
+    while cursors[OLDEST] >= 0 and reservoir.stamp[cursors[OLDEST]] <= moment - common.length:
+        drop_item(common.slots, cursors[OLDEST])
+        _unlink(reservoir, cursors[OLDEST])
+
+
+@njit(cache=True, **WITHOUT_COUNTING)
+def _advance(reservoir: Reservoir, common: Common, forget: bool, now: int) -> None:
+    go_on(common, now)
+    if forget:
+        _forget(reservoir, common, now)
+
+
 @njit(cache=True, **WITHOUT_COUNTING)
 def _roll(
     reservoir: Reservoir,
@@ -95,14 +112,12 @@ def _roll(
     out: Array,
     at: int,
 ) -> int:
-    cursors = reservoir.cursors
     for i in range(at, on.size):
         if not can_tick(common):
             return i
         moment = tick(common, on[i])
-        while forget and cursors[OLDEST] >= 0 and reservoir.stamp[cursors[OLDEST]] <= moment - common.length:
-            drop_item(common.slots, cursors[OLDEST])
-            _unlink(reservoir, cursors[OLDEST])
+        if forget:
+            _forget(reservoir, common, moment)
         if admission >= 1.0 or uniform(common.random) < admission:
             _enter(reservoir, common, moment, x[i])
         if every and (i + 1) % every == 0:
@@ -166,8 +181,11 @@ class BiasedReservoir(Sample):
         stamp, older, newer = np.zeros((3, self.size), np.int64)
         return Reservoir(stamp, older, newer, np.array([0, -1, -1]))
 
-    def _step(self, every: int, on: Array, x: Array, out: Array, at: int) -> int:
-        return int(_roll(self.kept, self.common, self.admission, self.forget, every, on, x, out, at))
+    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
+        return int(_roll(self.kept, self.common, self.admission, self.forget, every, *elements, out, at))
+
+    def _expire(self, now: int) -> None:
+        _advance(self.kept, self.common, self.forget, now)
 
     def _answer(self) -> float:
         return float(answer(self.common))

@@ -15,9 +15,10 @@ import numpy as np
 from numba import njit
 
 from windrow.synopses.algebra import WITHOUT_COUNTING
+from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
-from windrow.synopses.samples import Array, Sample
-from windrow.synopses.samples_common import Common, answer, can_tick, tick
+from windrow.synopses.samples import Sample
+from windrow.synopses.samples_common import Common, answer, can_tick, go_on, tick
 from windrow.synopses.samples_order import select
 from windrow.synopses.samples_random import uniform
 from windrow.synopses.samples_slots import drop_item, put_item
@@ -193,6 +194,13 @@ def _give(candidates: Ranked, tests: Ranked, changed: Array, scratch: Array, com
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
+def _advance(candidates: Ranked, tests: Ranked, changed: Array, scratch: Array, common: Common, now: int) -> None:
+    go_on(common, now)
+    if _expire(candidates, tests, common, now):
+        changed[0] = 1
+
+
+@njit(cache=True, **WITHOUT_COUNTING)
 def _roll(
     candidates: Ranked,
     tests: Ranked,
@@ -251,8 +259,11 @@ class BoundedPrioritySample(Sample):
         candidates, tests = (Ranked(*(array[j] for array in self.kept[:-2])) for j in (0, 1))
         return candidates, tests, self.kept.changed, self.kept.scratch, self.common
 
-    def _step(self, every: int, on: Array, x: Array, out: Array, at: int) -> int:
-        return int(_roll(*self._parts(), every, on, x, out, at))
+    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
+        return int(_roll(*self._parts(), every, *elements, out, at))
+
+    def _expire(self, now: int) -> None:
+        _advance(*self._parts(), now)
 
     def _answer(self) -> float:
         return float(_give(*self._parts()))

@@ -22,8 +22,9 @@ from numba import njit
 
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import RetentionKind
+from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
-from windrow.synopses.samples import Array, Sample
+from windrow.synopses.samples import Sample
 from windrow.synopses.samples_common import SEEN, Common, answer, tick
 from windrow.synopses.samples_random import Random, below, failures, uniform
 from windrow.synopses.samples_slots import put_item
@@ -162,13 +163,13 @@ class ChainSample(Sample):
             np.zeros(1, np.int64),
         )
 
-    def _step(self, every: int, on: Array, x: Array, out: Array, at: int) -> int:
-        return int(_roll(self.kept, self.common, every, on, x, out, at))
+    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
+        return int(_roll(self.kept, self.common, every, *elements, out, at))
 
     def _answer(self) -> float:
         return float(answer(self.common))
 
-    def _grow(self) -> None:
+    def _grow(self, elements: Elements, at: int) -> None:
         self.kept = self.kept._replace(
             arrival=unrolled(self.kept.arrival, self.kept.head), value=unrolled(self.kept.value, self.kept.head)
         )

@@ -17,7 +17,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 COUNT, SUM, MEAN, VARIANCE, STDDEV, QUANTILE = range(6)
 SEEN, NEWEST = range(2)
-"""The clock: how many elements there were, and the moment of the newest."""
+"""The clock: how many elements there were, and the moment of the newest, or the one that time went on to since."""
 
 
 class Common(NamedTuple):
@@ -51,6 +51,13 @@ def tick(common: Common, on: int) -> int:
         insert(common.counts, moment, 1)
     common.clock[NEWEST] = moment
     return int(moment)
+
+
+@njit(cache=True, **INLINED)
+def go_on(common: Common, now: int) -> None:
+    """Let time go on without an element."""
+    common.clock[NEWEST] = now
+    expire(common.counts, now - common.length)
 
 
 @njit(cache=True, **INLINED)

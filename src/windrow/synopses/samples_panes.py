@@ -25,9 +25,10 @@ from numba import njit
 from windrow.aggregates import AggregateFunction
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
-from windrow.synopses.samples import Array, Sample, check_whole
-from windrow.synopses.samples_common import NEWEST, SEEN, Common, answer, can_tick, tick
+from windrow.synopses.samples import Sample, check_whole
+from windrow.synopses.samples_common import NEWEST, SEEN, Common, answer, can_tick, go_on, tick
 from windrow.synopses.samples_random import Random, below, failures, scramble, uniform
 from windrow.synopses.samples_slots import drop_item, put_item
 
@@ -52,12 +53,18 @@ class Panes(NamedTuple):
 
 
 @njit(cache=True, **INLINED)
-def _open(panes: Panes, number: int, moment: int, length: int) -> int:
-    """Drop the panes that have left the window, and open another if this one is new: where it is."""
+def _drop(panes: Panes, moment: int, length: int) -> None:
+    """Drop the panes that have left the window."""
     cursors, ring = panes.cursors, panes.number.size
     while cursors[HELD] and panes.newest[cursors[FIRST]] <= moment - length:
         cursors[FIRST] = (cursors[FIRST] + 1) % ring
         cursors[HELD] -= 1
+
+
+@njit(cache=True, **INLINED)
+def _open(panes: Panes, number: int) -> int:
+    """Open another pane if this one is new: where it is."""
+    cursors, ring = panes.cursors, panes.number.size
     last = (cursors[FIRST] + cursors[HELD] - 1 + ring) % ring
     if cursors[HELD] and panes.number[last] == number:
         return int(last)
@@ -155,6 +162,12 @@ def _give(panes: Panes, common: Common, random: Random) -> float:
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
+def _advance(panes: Panes, common: Common, now: int) -> None:
+    go_on(common, now)
+    _drop(panes, now, common.length)
+
+
+@njit(cache=True, **WITHOUT_COUNTING)
 def _roll(
     panes: Panes,
     common: Common,
@@ -170,7 +183,8 @@ def _roll(
         if not can_tick(common):
             return i
         moment = tick(common, on[i])
-        pane = _open(panes, (moment - 1) // span, moment, common.length)
+        _drop(panes, moment, common.length)
+        pane = _open(panes, (moment - 1) // span)
         _take(panes, common.random, pane, moment, x[i])
         if every and (i + 1) % every == 0:
             out[(i + 1) // every - 1] = _give(panes, common, random)
@@ -235,8 +249,11 @@ class PaneReservoirs(Sample):
             np.zeros(size, np.int64),
         )
 
-    def _step(self, every: int, on: Array, x: Array, out: Array, at: int) -> int:
-        return int(_roll(self.kept, self.common, self._draws, self.span, every, on, x, out, at))
+    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
+        return int(_roll(self.kept, self.common, self._draws, self.span, every, *elements, out, at))
+
+    def _expire(self, now: int) -> None:
+        _advance(self.kept, self.common, now)
 
     def _answer(self) -> float:
         return float(_give(self.kept, self.common, self._draws))

@@ -16,12 +16,13 @@ import numpy as np
 from numba import njit
 
 from windrow.synopses.algebra import WITHOUT_COUNTING
+from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
-from windrow.synopses.samples import Array, Sample
+from windrow.synopses.samples import Sample
 from windrow.synopses.samples_chain import unrolled
-from windrow.synopses.samples_common import Common, answer, can_tick, tick
+from windrow.synopses.samples_common import Common, answer, can_tick, go_on, tick
 from windrow.synopses.samples_random import uniform
-from windrow.synopses.samples_slots import put_item
+from windrow.synopses.samples_slots import drop_item, put_item
 
 ROOM = 16
 
@@ -39,14 +40,22 @@ class Stairs(NamedTuple):
 
 
 @njit(cache=True, **INLINED)
+def _left(stairs: Stairs, slot: int, horizon: int) -> tuple[int, int]:
+    """Where the oldest element of a slot is that is later than the horizon, and how many there are."""
+    room = stairs.stamp.shape[1]
+    head, held = stairs.head[slot], stairs.held[slot]
+    while held and stairs.stamp[slot, head] <= horizon:
+        head = head + 1 if head + 1 < room else 0
+        held -= 1
+    return head, held
+
+
+@njit(cache=True, **INLINED)
 def _take(stairs: Stairs, common: Common, slot: int, moment: int, x: float) -> None:
     """Let one slot take in one element."""
     room = stairs.stamp.shape[1]
-    head, held = stairs.head[slot], stairs.held[slot]
-    item = head
-    while held and stairs.stamp[slot, head] <= moment - common.length:
-        head = head + 1 if head + 1 < room else 0
-        held -= 1
+    item = stairs.head[slot]
+    head, held = _left(stairs, slot, moment - common.length)
     priority = uniform(common.random)
     end = head + held if head + held < room else head + held - room
     while held:
@@ -61,6 +70,20 @@ def _take(stairs: Stairs, common: Common, slot: int, moment: int, x: float) -> N
     stairs.head[slot], stairs.held[slot] = head, held + 1
     if held + 1 == room:
         stairs.full[0] = 1
+
+
+@njit(cache=True, **WITHOUT_COUNTING)
+def _advance(stairs: Stairs, common: Common, now: int) -> None:
+    go_on(common, now)
+    for slot in range(stairs.head.size):
+        head, held = _left(stairs, slot, now - common.length)
+        if held == stairs.held[slot]:
+            continue
+        stairs.head[slot], stairs.held[slot] = head, held
+        if held:
+            put_item(common.slots, slot, stairs.value[slot, head])
+        else:
+            drop_item(common.slots, slot)
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
@@ -108,15 +131,18 @@ class PrioritySample(Sample):
             np.zeros(1, np.int64),
         )
 
-    def _step(self, every: int, on: Array, x: Array, out: Array, at: int) -> int:
-        return int(_roll(self.kept, self.common, every, on, x, out, at))
+    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
+        return int(_roll(self.kept, self.common, every, *elements, out, at))
+
+    def _expire(self, now: int) -> None:
+        _advance(self.kept, self.common, now)
 
     def _answer(self) -> float:
         return float(answer(self.common))
 
-    def _grow(self) -> None:
+    def _grow(self, elements: Elements, at: int) -> None:
         if not can_tick(self.common):
-            super()._grow()
+            super()._grow(elements, at)
             return
         grown = {name: unrolled(getattr(self.kept, name), self.kept.head) for name in ("stamp", "value", "priority")}
         self.kept = self.kept._replace(**grown)

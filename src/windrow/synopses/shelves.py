@@ -164,6 +164,13 @@ def remove(shelves: Any, key: int) -> None:
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
+def take_off(shelves: Any, keys: Any) -> None:
+    """Take out numbers that are there."""
+    for i in range(keys.size):
+        remove(shelves, keys[i])
+
+
+@njit(cache=True, **WITHOUT_COUNTING)
 def select(shelves: Any, k: int) -> int:
     """The number that has `k` others before it."""
     at = 0

@@ -97,6 +97,12 @@ class PartialsRing(ExactSynopsis):
     positions: ClassVar[int]
     """How many of the cursors are positions."""
 
+    def ring(self, kind: Any, rows: int) -> Any:
+        """An empty ring with an `on` for each partial, all cursors positions in it, and some states beside it."""
+        times = np.empty(SMALLEST if self.span.timed else 0, np.int64)
+        partials = np.empty((SMALLEST, self.zero.shape[1]), self.dtype)
+        return kind(times, partials, np.repeat(self.zero, rows, axis=0), np.zeros(self.positions, np.int64))
+
     def grown(self, window: Any) -> Any:
         """The same window with room for twice as many partials."""
         return self._resized(window, 2 * len(window.partials), int(window.cursors[HEAD]))
@@ -131,8 +137,6 @@ class TwoStacks(PartialsRing):
     source: ClassVar[str] = "In-order sliding-window aggregation in worst-case constant time (2021), two-stacks lite"
     positions: ClassVar[int] = 3
 
-    def empty(self) -> Stacks:
+    def empty(self) -> Any:
         """A window without elements."""
-        times = np.empty(SMALLEST if self.span.timed else 0, np.int64)
-        partials = np.empty((SMALLEST, self.zero.shape[1]), self.dtype)
-        return Stacks(times, partials, np.repeat(self.zero, 2, axis=0), np.zeros(3, np.int64))
+        return self.ring(Stacks, 2)

@@ -1,0 +1,50 @@
+"""What a synopsis can be given: elements with an `on` each, in order, and moments that time goes on to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from windrow.errors import DataError, SpecError, TypeMismatchError
+
+Array = npt.NDArray[Any]
+NEVER = np.iinfo(np.int64).min
+"""The newest moment before there is any."""
+
+
+def check_every(every: int) -> None:
+    """Refuse a slide that is no whole number of elements."""
+    if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
+        raise SpecError(f"every: {every!r} is no number of elements; it must be a whole number of at least 1")
+
+
+def check_elements(on: Array, x: Array, dtype: np.dtype[Any]) -> None:
+    """Refuse elements without an `on` each, and those that would lose something as numbers of this type."""
+    if on.ndim != 1 or on.shape != x.shape:
+        raise DataError(f"on has shape {on.shape} and x has shape {x.shape}; they must be flat and of one length")
+    if not np.can_cast(x.dtype, dtype, "same_kind"):
+        raise TypeMismatchError(f"x: numbers of type {x.dtype} cannot be kept as {dtype}; leave out integral=True")
+
+
+def check_order(on: Array, newest: int) -> int:
+    """Refuse elements that are older than one before them, or than a moment asked for; returns the newest."""
+    if not on.size:
+        return newest
+    if on[0] < newest or (on[1:] < on[:-1]).any():
+        raise DataError("on: elements must come in order; use FiBA for elements that do not, or sort them by `on`")
+    return int(on[-1])
+
+
+def check_moments(option: str, moments: Any, newest: int) -> npt.NDArray[np.int64]:
+    """Refuse moments that are no whole numbers, or that time cannot go on to one after the other."""
+    given = np.asarray(moments)
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        raise TypeMismatchError(f"{option}: {moments!r} must be flat and of whole numbers")
+    whole = np.ascontiguousarray(given, np.int64)
+    if whole.size and whole[0] < newest:
+        raise DataError(f"{option}: {whole[0]} is before {newest}, to which time has gone on; it must not be earlier")
+    if (whole[1:] < whole[:-1]).any():
+        raise DataError(f"{option}: none may be earlier than the one before it; sort them")
+    return whole

@@ -1,0 +1,131 @@
+"""What samples and histograms share: how elements go in and estimates come out, and the way to bytes and back."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from windrow.aggregates import AggregateFunction, Count
+from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
+from windrow.synopses.elements import check_elements, check_every, check_order
+from windrow.synopses.packing import pack_arrays, unpack_arrays
+
+Array = npt.NDArray[Any]
+Elements: TypeAlias = tuple[Array, ...]
+"""Elements as a kernel takes them: their moments, and one array of numbers or more."""
+NOTHING = np.empty(0)
+
+
+class Estimator(Synopsis):
+    """A synopsis that estimates one number from a state of flat arrays, by a kernel that stops for want of room."""
+
+    retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count", "time"})
+    exact: ClassVar[bool] = False
+    version: ClassVar[int] = 1
+    """Of the state as bytes; to be raised when its arrays change their meaning."""
+
+    def __init__(
+        self, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT, *, seed: int = 0
+    ) -> None:
+        super().__init__(aggregate, retention, accuracy, seed=seed)
+        self.by_time, self.length = self.timed, int(retention.length)
+
+    @abstractmethod
+    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
+        """Take in elements from `at` on, as far as there is room, and answer after each `every` unless it is 0.
+
+        Returns how far it got.
+        """
+
+    @abstractmethod
+    def _grow(self, elements: Elements, at: int) -> None:
+        """Make room for element `at`."""
+
+    @abstractmethod
+    def _answer(self) -> float:
+        """The answer now, not a number if there is none."""
+
+    @property
+    @abstractmethod
+    def _state(self) -> dict[str, Array]:
+        """All arrays that the state is saved as, by name."""
+
+    @abstractmethod
+    def _restore(self, arrays: dict[str, Array]) -> None:
+        """Take over the arrays of a saved state."""
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """What a saved state must have been made with, to go on from it."""
+        return {
+            "aggregate": repr(self.aggregate),
+            "length": self.length,
+            "kind": self.retention.kind,
+            "eps": self.accuracy.eps,
+        }
+
+    def update(self, on: Instants, x: Numbers) -> None:
+        """Take in the next elements, in order."""
+        self._run(self._elements(on, x), 0, NOTHING)
+
+    def roll(self, on: Instants, x: Numbers, every: int) -> Array:
+        """Take in elements and answer after each `every` of them."""
+        check_every(every)
+        elements = self._elements(on, x)
+        out = np.empty(elements[0].size // every)
+        self._run(elements, int(every), out)
+        return out
+
+    def query(self) -> Any:
+        """The estimate for the window now; None if it is not defined for so few elements."""
+        answer = self._answer()
+        if np.isnan(answer) and self._has_too_few():
+            return None
+        return int(answer) if isinstance(self.aggregate, Count) else float(answer)
+
+    def _has_too_few(self) -> bool:
+        """Whether an answer that is not a number stands for none."""
+        return True
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the state takes."""
+        return sum(array.nbytes for array in self._state.values())
+
+    def save(self) -> bytes:
+        """The state as bytes."""
+        arrays = self._state | {"newest": np.array([self.newest])}
+        return pack_arrays(type(self).__name__, self.version, self.arguments, arrays)
+
+    def load(self, data: bytes) -> None:
+        """Go on from a state that was saved by a synopsis made with the same arguments."""
+        arrays = unpack_arrays(data, type(self).__name__, self.version, self.arguments)
+        self.newest = int(arrays.pop("newest")[0])
+        self._restore(arrays)
+
+    def _run(self, elements: Elements, every: int, out: Array) -> None:
+        at = 0
+        while (at := self._step(elements, every, out, at)) < elements[0].size:
+            self._grow(elements, at)
+
+    def _elements(self, on: Instants, x: Numbers) -> Elements:
+        """Elements as the kernel takes them, if they are ones that can come now."""
+        on, x = np.ascontiguousarray(on, np.int64), np.ascontiguousarray(x, np.float64)
+        check_elements(on, x, x.dtype)
+        if self.by_time:
+            self.newest = check_order(on, self.newest)
+        return on, x
+
+
+def named(part: str, arrays: Any) -> dict[str, Array]:
+    """The arrays of a named tuple by the name of the part of a state that it is, and theirs."""
+    return {f"{part}.{name}": array for name, array in arrays._asdict().items()}
+
+
+def unnamed(part: str, kind: Any, arrays: Mapping[str, Array]) -> Any:
+    """The named tuple of that kind back."""
+    return kind(**{name: arrays[f"{part}.{name}"] for name in kind._fields})
