@@ -56,7 +56,7 @@ from windrow.spark import (
     slide,
     widen,
 )
-from windrow.windows import DistinctTimes, Landmark, Rows, Sliding, Tumbling, Window
+from windrow.windows import DistinctTimes, Keep, Landmark, Rows, Sliding, Tumbling, Window
 
 __version__ = "0.1.0"
 
@@ -71,6 +71,7 @@ __all__ = [
     "DistinctTimes",
     "DoubleBoundary",
     "Gap",
+    "Keep",
     "Landmark",
     "OutputError",
     "ParquetSource",

@@ -14,7 +14,7 @@ import windrow as wr
 from streams import FEWER, Span, Trail
 from test_filler import Dictionary
 from windrow.aggregates.keeper import Keeper
-from windrow.errors import DataError, SourceError, SpecError
+from windrow.errors import DataError, SourceError, SpecError, UnsupportedError
 from windrow.frames.clock import Clock
 from windrow.frames.ordering import read_in_order
 from windrow.frames.request import Layout, Reader
@@ -80,7 +80,7 @@ def several(one: st.SearchStrategy[Window]) -> st.SearchStrategy[list[Window]]:
 KINDS = st.one_of(several(timed()), several(counted(Rows)), several(counted(DistinctTimes)))
 
 
-def slide_of(windows: list[Window], agg: dict[str, Any], **options: bool) -> Slide:
+def slide_of(windows: list[Window], agg: dict[str, Any], **options: Any) -> Slide:
     kinds = Kinds({repr(window): window for window in windows}, named=True, **options)
     return Slide(kinds, "on", ("g",), (), agg, TYPES)
 
@@ -288,6 +288,73 @@ def test_only_what_changed_is_reported(tuples: list[Tuple], windows: list[Window
             wanted.append(row)
         last[row[:2]] = row[5:]
     assert found == wanted
+
+
+EXACT = {
+    "Recomputation": "total", "TwoStacks": "mean", "DABA": "total", "FiBA": "mean", "Panes": "total", "Ordered": "median",
+}  # fmt: skip
+    "Recomputation": "total",
+    "TwoStacks": "mean",
+    "DABA": "total",
+    "FiBA": "mean",
+    "Panes": "total",
+    "Ordered": "median",
+}
+
+
+@pytest.mark.parametrize("synopsis", EXACT)
+@FEWER
+@given(story=stories(), kinds=st.one_of(several(timed()), several(counted(Rows)), several(counted(DistinctTimes))))
+def test_windows_that_a_synopsis_keeps_are_the_same(synopsis: str, story, kinds: list[Window]) -> None:
+    kinds = [kind for kind in kinds if not isinstance(kind, Landmark) and not getattr(kind, "emit", None)]
+    tuples, batches, marks = story
+    agg = {"n": wr.count(), "median": wr.median("v"), "total": wr.sum("v"), "mean": wr.mean("v")}
+    if kinds:
+        plan = plan_of(slide_of(kinds, agg, using={EXACT[synopsis]: wr.Keep(synopsis)}))
+        shelf, saved, found = Dictionary(), None, []
+        for batch, mark in zip(batches, marks, strict=True):
+            bucket = StreamSlider.load(plan, shelf, saved)
+            found += bucket.step([table_of(batch)], mark)[0]
+            saved = bucket.save()
+        found += StreamSlider.load(plan, shelf, saved).finish()
+        reached = -100 if marks[-1] is None else marks[-1] + 1
+        assert rows_in(found) == rows_of(by_definition(tuples, kinds, reached), agg)
+
+
+@pytest.mark.parametrize("using", ["ArasuMankuVariable", "KLLPanes"])
+def test_quantiles_within_a_stated_error(using: str) -> None:
+    rng = np.random.default_rng(2)
+    tuples = [Tuple(0, i, int(v)) for i, v in enumerate(rng.integers(0, 1_000, 3_000))]
+    agg = {"q": wr.quantile("v", 0.9, eps=0.05), "n": wr.count()}
+    delta = 0.01 if using == "KLLPanes" else 0.0
+    slide = slide_of([Sliding(500, 100)], agg, using={"q": wr.Keep(using, delta=delta)})
+    bucket = StreamSlider(plan_of(slide), Dictionary())
+    rows = bucket.step([table_of(tuples)], 2_900)[0]
+    for found in rows[0].to_pylist():
+        inside = sorted(u.v for u in tuples if found["start"] <= u.on < found["end"])
+        low, high = np.searchsorted(inside, found["q"], "left"), np.searchsorted(inside, found["q"], "right")
+        assert low - 0.05 * len(inside) - 1 <= 0.9 * len(inside) <= high + 0.05 * len(inside) + 1
+
+
+@pytest.mark.parametrize(
+    ("kinds", "agg", "keep", "said"),
+    [
+        ([Landmark(5)], wr.sum("v"), "TwoStacks", "a landmark window has no retention"),
+        ([Sliding(10, 5, emit=1)], wr.sum("v"), "TwoStacks", "emit= asks for windows that are shorter"),
+        ([Sliding(10, 5)], wr.top_k("v", 2), "TwoStacks", "cannot keep top_k"),
+        ([Sliding(10, 5)], wr.variance("v"), "BiasedReservoir", "eps and delta must be above 0"),
+    ],
+)
+def test_what_no_synopsis_can_keep_is_refused(kinds: list[Window], agg: Any, keep: str, said: str) -> None:
+    with pytest.raises(UnsupportedError, match=said):
+        slide_of(kinds, {"a": agg}, using={"a": wr.Keep(keep)}).check()
+
+
+def test_unknown_synopses_are_refused() -> None:
+    with pytest.raises(SpecError, match="there is no synopsis 'Magic'; there are Recomputation"):
+        wr.Keep("Magic")
+    with pytest.raises(SpecError, match="is no synopsis"):
+        wr.Keep(dict)  # type: ignore[arg-type]
 
 
 def test_a_group_that_is_over_is_forgotten() -> None:

@@ -38,6 +38,8 @@ def why_not_native_panes(request: Slide) -> str | None:
     """Why Catalyst alone cannot aggregate the panes; None if it can."""
     if request.unit != "time":
         return "windows that are counted need each group's tuples in order"
+    if request.what.using:
+        return "a synopsis takes each group's tuples in order"
     for name, aggregate in request.agg.items():
         if _native_form(aggregate) is None:
             what = "Spark has no partial form for" if aggregate.builtin else "only the kernel knows"
@@ -240,8 +242,9 @@ def _slide_sorted(request: Slide, layout: Layout) -> MapInArrow:
     """The function that a task runs over tuples which are sorted by `on`, groups mixed."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        reader, gatherer = Reader(request, layout), Gatherer(request)
+        reader = Reader(request, layout)
         slider = Slider(request, reader.directory)
+        gatherer = Gatherer(request, slider.kept)
         for table in whole_instants(in_larger_tables(batches), layout.on, request.clock):
             slider.add(*gatherer.gather(read_in_order(reader, table)))
             for windows in slider.report(gatherer.past(slider.latest())):

@@ -19,7 +19,7 @@ from windrow.errors import ColumnError, SpecError, TypeMismatchError, WindrowErr
 from windrow.frames import Aggregate, Scheme
 from windrow.frames.clock import Clock
 from windrow.frames.request import Request
-from windrow.windows import Window
+from windrow.windows import Keep, Window
 from windrow.windows.request import Kinds, Slide
 
 FRAME_COLUMNS = ("frame", "start", "end", "closed_at", "count", "complete")
@@ -62,13 +62,15 @@ def resolve_windows(
     *,
     empty: bool,
     only_changed: bool,
+    using: Any = None,
 ) -> Slide:
     """The request for windows, or the one error that says what is wrong with it."""
     for option, value in (("empty", empty), ("only_changed", only_changed)):
         if not isinstance(value, bool):
             raise SpecError(f"{option}: {value!r} is neither True nor False")
-    kinds = Kinds(*named_windows(windows), empty=empty, only_changed=only_changed)
-    slide = Slide(kinds, *resolve_roles(df, on, by, agg, order_by))
+    roles = resolve_roles(df, on, by, agg, order_by)
+    kinds = Kinds(*named_windows(windows), empty, only_changed, named_synopses(using, roles[3]))
+    slide = Slide(kinds, *roles)
     if not slide.agg:
         raise SpecError("agg: windows without an aggregate tell nothing; give one such as {'cars': wr.sum('volume')}")
     slide.check()
@@ -95,6 +97,15 @@ def named_windows(windows: Any) -> tuple[dict[str, Window], bool]:
         if not isinstance(name, str) or not name:
             raise SpecError(f"windows: {name!r} is no name for a kind of window")
     return named, True
+
+
+def named_synopses(using: Any, agg: Mapping[str, AggregateFunction]) -> dict[str, Keep]:
+    """Which synopsis keeps which aggregate; one that is given without a name keeps all."""
+    asked = using if isinstance(using, Mapping) else dict.fromkeys(agg, using) if using is not None else {}
+    for name in asked:
+        if name not in agg:
+            raise SpecError(f"using: {name!r} is none of the aggregates {', '.join(map(repr, agg))}")
+    return {name: keep if isinstance(keep, Keep) else Keep(keep) for name, keep in asked.items()}
 
 
 def resolve_roles(

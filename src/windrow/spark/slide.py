@@ -29,11 +29,12 @@ from windrow.spark.plans import Choice, check_call, spark_schema
 from windrow.spark.resolve import resolve_windows
 from windrow.spark.scan import ScanSource, scan_source
 from windrow.spark.stream import StreamOptions, check_stream, in_stream, with_late
-from windrow.windows import Window
+from windrow.windows import Keep, Window
 from windrow.windows.request import Slide
 from windrow.windows.stream import SlidePlan
 
 Windows: TypeAlias = Window | Sequence[Window] | Mapping[str, Window]
+Using: TypeAlias = str | Keep | Mapping[str, str | Keep] | None
 
 
 def slide(
@@ -48,6 +49,7 @@ def slide(
     plan: str = "auto",
     empty: bool = False,
     only_changed: bool = False,
+    using: Using = None,
     ordered: bool = False,
     late: str = "drop",
     buckets: int | None = None,
@@ -78,6 +80,10 @@ def slide(
         Report windows without a tuple too, between a group's first and last.
     only_changed
         Report a window only if an aggregate differs from that of the group's window before it.
+    using
+        Which synopsis keeps the windows instead of panes: the name of one of `windrow.synopses`, or a `wr.Keep` that
+        says how wrong it may be, for all aggregates or in a dict from their names. It takes each group's tuples in
+        order, one group after the other.
     ordered
         Streams only: the promise that each group's tuples arrive in order. A window is then due as soon as its group
         has a tuple past it, no watermark is needed, and `on` may be of any type.
@@ -117,7 +123,7 @@ def slide(
     <BLANKLINE>
     """
     options = StreamOptions(ordered=ordered, late=late, buckets=buckets, flush=flush)
-    return plan_slide(source, windows, on, by, agg, order_by, nulls_on, plan, empty, only_changed, options)[1]
+    return plan_slide(source, windows, on, by, agg, order_by, nulls_on, plan, empty, only_changed, using, options)[1]
 
 
 def plan_slide(
@@ -131,11 +137,12 @@ def plan_slide(
     plan: str,
     empty: bool,
     only_changed: bool,
+    using: Using,
     options: StreamOptions,
 ) -> tuple[Choice, DataFrame]:
     """The plan that runs, and its result."""
     df = check_call(source, nulls_on, plan)
-    request = resolve_windows(df, windows, on, by, agg, order_by, empty=empty, only_changed=only_changed)
+    request = resolve_windows(df, windows, on, by, agg, order_by, empty=empty, only_changed=only_changed, using=using)
     never_null = {*request.by, *(name for name, _ in request.leading)}
     schema = spark_schema(df, request, request.schema, ("start", "end"), never_null)
     if df.isStreaming:
@@ -164,7 +171,8 @@ def plan_slide(
     if request.commutes:
         reason = f"{share}, aggregated by the compiled kernel before a shuffle of panes"
         return Choice("shuffle", (*against, reason)), windows_of_panes(gathered_panes(df, request), request, schema)
-    reason = f"{share}: each group's tuples are sorted by Spark, and aggregated by the compiled kernel"
+    kept = "".join(f", {name!r} is kept by {keep.synopsis}" for name, keep in request.what.using.items())
+    reason = f"{share}: each group's tuples are sorted by Spark, and aggregated by the compiled kernel{kept}"
     return Choice("shuffle", (*against, reason)), ordered_windows(df, request, schema)
 
 
@@ -172,7 +180,7 @@ def _scan(source: DataFrame | ParquetSource, request: Slide, nulls_on: str) -> S
     if not isinstance(source, ParquetSource):
         return "the source is a DataFrame; give Parquet files by wr.parquet"
     if not request.commutes:
-        return "windows that are counted, and aggregates that depend on the order of tuples, need them sorted"
+        return "windows that are counted, aggregates that depend on the order of tuples, and synopses need them sorted"
     settle_floats(source.df, request, nulls_on)
     return scan_source(source, request)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from windrow.aggregates.keeper import ALL_VALID, Values
 from windrow.aggregates.states import States
 from windrow.errors import DataError
 from windrow.frames.framer import Tuples
+from windrow.windows.kept import Kept
 from windrow.windows.panes import Indices, Panes
 from windrow.windows.request import Slide
 
@@ -20,10 +22,14 @@ WIDEST = 4
 
 
 class Gatherer:
-    """Puts tuples into panes. Where windows are counted, it counts the tuples, or the distinct times, of each group."""
+    """Puts tuples into panes. Where windows are counted, it counts the tuples, or the distinct times, of each group.
 
-    def __init__(self, slide: Slide) -> None:
-        self.slide, self.keepers, self.pane = slide, slide.all_keepers, slide.pane
+    Values of aggregates that synopses keep go to `kept`.
+    """
+
+    def __init__(self, slide: Slide, kept: Mapping[tuple[int, int], Kept] | None = None) -> None:
+        self.kept = kept or {}
+        self.slide, self.keepers, self.pane = slide, slide.pane_keepers, slide.pane
         self.counted = np.empty(0, np.int64)
         """How many tuples, or distinct times, each group had …"""
         self.latest = np.empty(0, slide.clock.dtype)
@@ -31,12 +37,16 @@ class Gatherer:
 
     def gather(self, tuples: Tuples) -> tuple[Panes, list[States]]:
         """The panes of some tuples, in no order; windows that are counted need each group's tuples in order."""
-        panes, slots = _distinct(tuples.group, self._numbers(tuples))
-        ends = [Values(tuples.on, ALL_VALID)] * (len(self.keepers) - len(tuples.values))
+        place = self._places(tuples)
+        panes, slots = _distinct(tuples.group, pane_numbers(place, self.pane))
+        read = [tuples.values[j] for j in self.slide.paned]
+        ends = [Values(tuples.on, ALL_VALID)] * (len(self.keepers) - len(read))
         states = []
-        for keeper, values in zip(self.keepers, [*tuples.values, *ends], strict=True):
+        for keeper, values in zip(self.keepers, [*read, *ends], strict=True):
             states.append(keeper.empty(panes.group.size))
             keeper.accumulate(states[-1], slots.reshape(-1, 1), values)
+        for (j, _), kept in self.kept.items():
+            kept.add(tuples.group, place, tuples.values[j])
         return panes, states
 
     def past(self, latest: Indices, *, settled: bool = True) -> Indices:
@@ -57,13 +67,14 @@ class Gatherer:
             self.counted = np.concatenate([self.counted, np.zeros(more, np.int64)])
             self.latest = np.concatenate([self.latest, np.zeros(more, self.latest.dtype)])
 
-    def _numbers(self, tuples: Tuples) -> Indices:
+    def _places(self, tuples: Tuples) -> npt.NDArray[Any]:
+        """What the windows are measured in: the `on` of each tuple, or its number in the group."""
         if self.slide.unit == "time":
-            return pane_numbers(tuples.on, self.pane)
+            return tuples.on
         self.grow(int(tuples.group.max()) + 1 if tuples.group.size else 0)
         numbers = np.empty(tuples.on.size, np.int64)
         _count(tuples.group, tuples.on, self.counted, self.latest, self.slide.unit == "times", numbers)
-        return numbers // self.pane
+        return numbers
 
 
 def pane_numbers(on: npt.NDArray[Any], pane: int) -> Indices:

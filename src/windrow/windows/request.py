@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction, Max, Min
 from windrow.aggregates.keeper import Keeper
-from windrow.errors import SpecError
+from windrow.errors import SpecError, UnsupportedError
 from windrow.frames.request import Asked
+from windrow.windows.kept import Keep, Kept
 from windrow.windows.specs import Shape, Unit, Window, pane_of
 
 
@@ -25,6 +26,8 @@ class Kinds:
     """Whether windows without a tuple are reported too …"""
     only_changed: bool = False
     """… and whether those that tell the same as the one before are not."""
+    using: Mapping[str, Keep] = field(default_factory=dict)
+    """Which aggregates a synopsis keeps, by the name of their result."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +52,29 @@ class Slide(Asked[Kinds]):
     @property
     def commutes(self) -> bool:
         """Whether tuples can be taken in any order: neither the windows nor the aggregates depend on it."""
-        aggregates = self.agg.values()
-        return self.unit == "time" and all(a.builtin and not a.order_sensitive for a in aggregates)
+        free = all(a.builtin and not a.order_sensitive for a in self.agg.values())
+        return self.unit == "time" and free and not self.what.using
+
+    @property
+    def paned(self) -> list[int]:
+        """Which of the aggregates are kept by panes."""
+        return [j for j, name in enumerate(self.agg) if name not in self.what.using]
 
     @cached_property
-    def all_keepers(self) -> list[Keeper]:
-        """The keepers of the aggregates; for windows that are counted, those of the first and the last `on` follow."""
+    def pane_keepers(self) -> list[Keeper]:
+        """The keepers of what panes keep; for windows that are counted, those of the first and last `on` follow."""
+        keepers = self.keepers
         ends: list[AggregateFunction] = [] if self.unit == "time" else [Min(self.on), Max(self.on)]
-        return [*self.keepers, *(Keeper(end, self.clock.type) for end in ends)]
+        return [*(keepers[j] for j in self.paned), *(Keeper(end, self.clock.type) for end in ends)]
+
+    def kept(self) -> dict[tuple[int, int], Kept]:
+        """What synopses keep, by the number of the aggregate and of the kind of window; nothing in them yet."""
+        asked = [(j, self.what.using[name]) for j, name in enumerate(self.agg) if name in self.what.using]
+        return {
+            (j, k): Kept(keep, self.keepers[j], shape, self.pane)
+            for j, keep in asked
+            for k, shape in enumerate(self.shapes)
+        }
 
     def check(self) -> None:
         """Refuse kinds that cannot share panes, and lengths that the clock cannot tell."""
@@ -64,6 +82,12 @@ class Slide(Asked[Kinds]):
         if len(units) > 1:
             told = " and ".join(f"{name!r} by {unit}" for unit, name in units.items())
             raise SpecError(f"windows: {told} share no panes; call wr.slide once for each")
+        if self.what.using and self.clock.kind == "float":
+            raise UnsupportedError(
+                f"using: on: column {self.on!r} is a float; a synopsis takes whole numbers and instants"
+            )
+        for kept in self.kept().values():
+            _ = kept.keep.make(kept.keeper, kept.shape)
 
     @property
     def leading(self) -> list[tuple[str, pa.DataType]]:

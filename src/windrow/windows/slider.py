@@ -38,10 +38,11 @@ class Slider:
 
     def __post_init__(self) -> None:
         slide = self.slide
-        self.keepers, self.shapes, self.pane = slide.all_keepers, slide.shapes, slide.pane
+        self.keepers, self.shapes, self.pane = slide.pane_keepers, slide.shapes, slide.pane
         self.panes = Panes(np.empty(0, np.int64), np.empty(0, np.int64))
         self.states = [keeper.empty(0) for keeper in self.keepers]
         self.after = np.empty((len(self.shapes), 0), np.int64)
+        self.kept = slide.kept()
         self.changes = [Changes() for _ in self.shapes] if slide.what.only_changed else []
 
     def add(self, panes: Panes, states: Sequence[States]) -> None:
@@ -92,15 +93,17 @@ class Slider:
 
     def _table(self, k: int, ranges: Ranges) -> pa.Table:
         slide, clock = self.slide, self.slide.clock
-        results = [
+        paned = [
             self._results(keeper, states, ranges) for keeper, states in zip(self.keepers, self.states, strict=True)
         ]
         if slide.unit == "time":
-            start, end = (
-                clock.write(pa.array((self.pane * at).astype(clock.dtype))) for at in (ranges.start, ranges.end)
-            )
+            bounds = (self.pane * number for number in (ranges.start, ranges.end))
+            start, end = (clock.write(pa.array(on.astype(clock.dtype))) for on in bounds)
         else:
-            *results, start, end = results
+            *paned, start, end = paned
+        found = dict(zip(slide.paned, paned, strict=True))
+        found |= {j: kept.results(ranges) for (j, at), kept in self.kept.items() if at == k}
+        results = [found[j] for j in range(len(slide.agg))]
         keys = self.directory.keys()
         columns: list[Any] = [key.take(pa.array(ranges.group)) for key in keys]
         if slide.what.named:
@@ -177,7 +180,7 @@ class PaneHeap:
     """Panes of one task that wait to be merged, so that each is sent once, or a few times if there are very many."""
 
     def __init__(self, slide: Slide, directory: Directory) -> None:
-        self.keepers, self.directory = slide.all_keepers, directory
+        self.keepers, self.directory = slide.pane_keepers, directory
         self._pieces: list[tuple[Panes, list[States]]] = []
 
     def add(self, panes: Panes, states: list[States]) -> Iterator[pa.Table]:
@@ -211,4 +214,4 @@ def panes_table(directory: Directory, panes: Panes, states: Sequence[States]) ->
 def panes_schema(slide: Slide) -> pa.Schema:
     """The schema of `panes_table`."""
     none = Panes(np.empty(0, np.int64), np.empty(0, np.int64))
-    return panes_table(Directory(slide.by_types), none, [keeper.empty(0) for keeper in slide.all_keepers]).schema
+    return panes_table(Directory(slide.by_types), none, [keeper.empty(0) for keeper in slide.pane_keepers]).schema

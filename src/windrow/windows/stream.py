@@ -55,6 +55,7 @@ class SlidePlan:
             "types": {name: str(kind) for name, kind in sorted(slide.types.items())},
             "ordered": self.ordered,
             "empty": kinds.empty,
+            "using": {name: repr(keep) for name, keep in kinds.using.items()},
             "only_changed": kinds.only_changed,
         }
 
@@ -66,8 +67,8 @@ class StreamSlider:
         self.plan, self.slide = plan, plan.request
         self.reader = Reader(self.slide, plan.layout)
         self.arrivals = Arrivals(self.reader, shelf, plan.ordered, waits=not self.slide.commutes)
-        self.gatherer = Gatherer(self.slide)
         self.slider = Slider(self.slide, self.reader.directory)
+        self.gatherer = Gatherer(self.slide, self.slider.kept)
 
     def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
         """Take in what arrived and go on to the watermark: the rows of the result, and the tuples that are late."""
@@ -112,7 +113,7 @@ class StreamSlider:
     def _forgets(self) -> bool:
         """Whether nothing need be known of a group without panes."""
         kinds = self.slide.what
-        return self.slide.unit == "time" and not (self.plan.ordered or kinds.empty or kinds.only_changed)
+        return self.slide.unit == "time" and not (self.plan.ordered or kinds.empty or kinds.only_changed or kinds.using)
 
     def save(self) -> bytes:
         """All but the shelf."""
@@ -137,7 +138,9 @@ class StreamSlider:
         held = {"group": pa.array(np.searchsorted(kept, slider.panes.group)), "pane": pa.array(slider.panes.number)}
         for j, states in enumerate(slider.states):
             held |= states.columns(f"a{j}_")
-        return pack([known, self.arrivals.waiting.index(), pa.table(held), *(c.table() for c in slider.changes)])
+        more = [change.table() for change in slider.changes]
+        more += [table for kept in slider.kept.values() for table in kept.tables()]
+        return pack([known, self.arrivals.waiting.index(), pa.table(held), *more])
 
     @classmethod
     def load(cls, plan: SlidePlan, shelf: Shelf, data: bytes | None) -> StreamSlider:
@@ -145,7 +148,7 @@ class StreamSlider:
         bucket = cls(plan, shelf)
         if data is None:
             return bucket
-        known, waiting, held, *changes = unpack(data)
+        known, waiting, held, *more = unpack(data)
         about = json.loads(known.schema.metadata[b"windrow"])
         check_state(about, VERSION, plan.fingerprint)
         slider, arrivals = bucket.slider, bucket.arrivals
@@ -153,8 +156,10 @@ class StreamSlider:
         slider.after = np.array([known.column(f"after{k}").to_numpy() for k in range(len(slider.shapes))])
         slider.panes = Panes(*(np.array(held.column(name).to_numpy()) for name in ("group", "pane")))
         slider.states = [keeper.empty(0).read(f"a{j}_", held) for j, keeper in enumerate(slider.keepers)]
-        for change, table in zip(slider.changes, changes, strict=True):
-            change.restore(table)
+        for change in slider.changes:
+            change.restore(more.pop(0))
+        for kept in slider.kept.values():
+            kept.restore([more.pop(0), more.pop(0)])
         arrivals.waiting.restore(waiting, about["next"])
         arrivals.watermark = about["watermark"]
         if plan.ordered:

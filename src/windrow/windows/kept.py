@@ -1,0 +1,135 @@
+"""Windows that a synopsis keeps: one for each group, in place of states by pane."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.aggregates.keeper import Keeper, Values
+from windrow.errors import SpecError, UnsupportedError
+from windrow.synopses import SYNOPSES, Accuracy, Retention, Synopsis
+from windrow.windows.panes import Indices, Ranges
+from windrow.windows.specs import Shape
+
+NAMES = {kind.__name__: kind for kind in SYNOPSES}
+
+
+@dataclass(frozen=True)
+class Keep:
+    """How an aggregate of windows is kept: by which synopsis, and how wrong it may be.
+
+    Parameters
+    ----------
+    synopsis
+        A class of `windrow.synopses`, or its name.
+    eps
+        How wrong an answer may be at most, relative; by default what the aggregate says, else nothing.
+    delta
+        With which probability it may be more wrong than that; 0 for synopses that never are.
+    seed
+        For those that draw at random.
+
+    Examples
+    --------
+    >>> Keep("BiasedReservoir", eps=0.05, delta=0.001)
+    Keep(synopsis='BiasedReservoir', eps=0.05, delta=0.001, seed=0)
+    """
+
+    synopsis: str | type[Synopsis]
+    eps: float = 0.0
+    delta: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.synopsis, str) and self.synopsis not in NAMES:
+            raise SpecError(f"using: there is no synopsis {self.synopsis!r}; there are {', '.join(NAMES)}")
+        if not isinstance(self.synopsis, str) and self.synopsis not in SYNOPSES:
+            raise SpecError(f"using: {self.synopsis!r} is no synopsis; give the name of one, such as 'TwoStacks'")
+        _ = Accuracy(self.eps, self.delta)
+
+    def make(self, keeper: Keeper, shape: Shape) -> Synopsis:
+        """A synopsis that has seen nothing, for windows of one kind; or a refusal that says why there is none."""
+        if shape.length is None:
+            raise UnsupportedError("using: a landmark window has no retention for a synopsis to keep to")
+        if shape.emit:
+            raise UnsupportedError("using: a synopsis keeps one length, and emit= asks for windows that are shorter")
+        kind = NAMES[self.synopsis] if isinstance(self.synopsis, str) else self.synopsis
+        accuracy = Accuracy(self.eps or float(getattr(keeper.aggregate, "eps", 0.0)), self.delta)
+        retention = Retention(shape.length, "count" if shape.unit == "rows" else "time")
+        more = {"every": shape.every, "integral": keeper.integral}
+        taken = inspect.signature(kind).parameters
+        options = {name: value for name, value in more.items() if name in taken}
+        return kind(keeper.aggregate, retention, accuracy, seed=self.seed, **options)
+
+
+class Kept:
+    """One aggregate over windows of one kind, for all groups. Elements wait until a window is asked for past them."""
+
+    def __init__(self, keep: Keep, keeper: Keeper, shape: Shape, pane: int) -> None:
+        self.keep, self.keeper, self.shape, self.pane = keep, keeper, shape, pane
+        self.synopses: dict[int, Synopsis] = {}
+        self._waiting: list[tuple[Indices, Indices, npt.NDArray[Any]]] = []
+
+    def add(self, group: Indices, place: Indices, values: Values) -> None:
+        """Take in elements, each group's in order; `place` is their `on`, or their number in the group."""
+        x = values.numbers
+        if values.valid.size:
+            group, place, x = (column[values.valid] for column in (group, place, x))
+        # A window has what is before its end, and a retention what is up to a moment.
+        self._waiting.append((group, place + 1, x))
+
+    def results(self, ranges: Ranges) -> pa.Array:
+        """The answers for windows that are due, which are sorted by group and end."""
+        group, place, x = self._taken()
+        found: list[Any] = []
+        left = np.ones(group.size, np.bool_)
+        groups, begins = np.unique(ranges.group, return_index=True)
+        moments = ranges.end * self.pane
+        for g, mine in zip(groups.tolist(), np.split(moments, begins[1:]), strict=True):
+            a, b = np.searchsorted(group, [g, g + 1])
+            b = a + int(np.searchsorted(place[a:b], mine[-1], "right"))
+            found += self._synopsis(g).answers(place[a:b], x[a:b], mine)
+            left[a:b] = False
+        self._waiting = [(group[left], place[left], x[left])]
+        return self._typed(found)
+
+    def _taken(self) -> tuple[Indices, Indices, npt.NDArray[Any]]:
+        """All that waits, by group; those of a group stay in order."""
+        if not self._waiting:
+            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, self.keeper.dtype)
+        group, place, x = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
+        order = np.argsort(group, kind="stable")
+        return group[order], place[order], x[order]
+
+    def _synopsis(self, group: int) -> Synopsis:
+        if group not in self.synopses:
+            self.synopses[group] = self.keep.make(self.keeper, self.shape)
+        return self.synopses[group]
+
+    def _typed(self, found: Sequence[Any]) -> pa.Array:
+        if pa.types.is_integer(self.keeper.result):
+            found = [None if x is None else round(x) for x in found]
+        return pa.array(found, self.keeper.result, from_pandas=True)
+
+    # The state as Arrow.
+
+    def tables(self) -> list[pa.Table]:
+        """The synopses, and what waits."""
+        group, place, x = self._taken()
+        saved = {"group": list(self.synopses), "data": [s.save() for s in self.synopses.values()]}
+        kinds = pa.schema([("group", pa.int64()), ("data", pa.binary())])
+        return [pa.table(saved, schema=kinds), pa.table({"group": group, "place": place, "x": x})]
+
+    def restore(self, tables: Sequence[pa.Table]) -> None:
+        """Go on from what was saved."""
+        saved, waiting = tables
+        for group, data in zip(saved["group"].to_pylist(), saved["data"].to_pylist(), strict=True):
+            self._synopsis(group).load(data)
+        group, place, x = (np.array(waiting.column(name).to_numpy()) for name in ("group", "place", "x"))
+        self._waiting = [(group, place, x)]
