@@ -71,6 +71,7 @@ class Sample(Synopsis):
     retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count", "time"})
     exact: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
+    error: ClassVar[str] = "ε·R ranks, with probability 1 - δ; of other aggregates, by the spread of values"
     version: ClassVar[int] = 1
     """Of the state as bytes; to be raised when its arrays change their meaning."""
 
