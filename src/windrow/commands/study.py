@@ -81,7 +81,7 @@ def _show(study: Study, findings: list[Finding]) -> None:
         if beside:
             print_table(beside)
         print_table(on_all_data(table, findings))
-    for note in notes(study.tables):
+    for note in notes(study.tables, findings):
         print(textwrap.fill(note, WIDTH, initial_indent="- ", subsequent_indent="  "))
     missed = list(exceptions(findings))
     if missed:

@@ -26,8 +26,8 @@ NOTES = {
         "bursty) it tells of the newest part of the window, unless it is far larger than that. PaneReservoirs is as "
         "likely to have any element of the window as any other, and so holds ε for quantiles of all data.",
         "The size ε⁻²·log₂(1/(εδ)) is one for quantiles. A variance needs about (κ-1)·(z/ε)² items, κ being the "
-        "kurtosis and z = 3.89 for δ = 0.0001: for ε = 0.05 that is 4,843 of the 7,044 for uniform numbers, 12,109 "
-        "for Gaussian ones, and no size is enough for a heavy tail. VarianceHistogram (tables 6.10 and 6.11) holds "
+        "kurtosis and z = 3.89 for δ = 0.0001: for ε = 0.05 that is 4,844 of the 7,044 for uniform numbers, 12,109 "
+        "for Gaussian ones, and the whole window for a heavy tail. VarianceHistogram (tables 6.10 and 6.11) holds "
         "ε = 0.05 and 0.01 on all of them, for certain.",
     ),
     HISTOGRAM: (
@@ -51,12 +51,10 @@ def beside_thesis(table: ThesisTable, findings: Iterable[Finding]) -> Table | No
     columns: dict[str, Sequence[object]] = {"minutes": [f.minutes for f in rows]}
     if table.what == "quantiles":
         columns["φ"] = [f"{f.phi:.2f}" for f in rows]
-    for i, name in enumerate(("avg", "max", "δ")):
-        columns[f"{name} theirs"] = [_digits(f.thesis[i]) for f in rows if f.thesis]
-        columns[f"{name} ours"] = [_digits(f.observed[i]) for f in rows]
-    likely = f", δ = {table.delta:g}" if table.delta else ""
-    title = f"{_heading(table)}{likely}: {table.what}, {own}, uniform, {rows[0].measurements} measurements"
-    return Table(columns, title=title)
+    for i, (name, shown) in enumerate((("avg", _error), ("max", _error), ("δ", _share))):
+        columns[f"{name} theirs"] = [shown(f.thesis[i]) for f in rows if f.thesis]
+        columns[f"{name} ours"] = [shown(f.observed[i]) for f in rows]
+    return Table(columns, title=f"{_heading(table)}: {table.what}, {own}, uniform, N = {rows[0].measurements}")
 
 
 def on_all_data(table: ThesisTable, findings: Iterable[Finding]) -> Table:
@@ -74,14 +72,18 @@ def on_all_data(table: ThesisTable, findings: Iterable[Finding]) -> Table:
         "synopsis": [synopsis for _, synopsis in kinds],
     }
     for length in minutes:
-        columns[f"max {length}"] = [_digits(worst[*kind, length].maximum) for kind in kinds]
+        columns[f"max {length}"] = [_error(worst[*kind, length].maximum) for kind in kinds]
     for length in minutes:
-        columns[f"δ {length}"] = [_digits(worst[*kind, length].delta) for kind in kinds]
+        columns[f"δ {length}"] = [_share(worst[*kind, length].delta) for kind in kinds]
     return Table(columns, title=f"{_heading(table)}: maximum error and δ, by minutes")
 
 
-def notes(tables: Iterable[ThesisTable]) -> Iterator[str]:
-    """Why the numbers are as they are."""
+def notes(tables: Iterable[ThesisTable], findings: Iterable[Finding]) -> Iterator[str]:
+    """How often was measured, and why the numbers are as they are."""
+    times = {f.data: f.measurements for f in findings}
+    if len(set(times.values())) > 1:
+        told = ", ".join(f"{n} on {data}" for data, n in times.items())
+        yield f"Measurements: {told} data. With --data KIND there are {max(times.values())} on any."
     for synopsis in dict.fromkeys(table.synopsis for table in tables):
         yield from NOTES[synopsis]
 
@@ -89,7 +91,7 @@ def notes(tables: Iterable[ThesisTable]) -> Iterator[str]:
 def exceptions(findings: Iterable[Finding]) -> Iterator[str]:
     """Which synopses were above ε more often than δ, in how many settings of which table, on which data."""
     missed = Counter((f.synopsis, f.table, f.data) for f in findings if not f.kept)
-    for what in dict.fromkeys((synopsis, table) for synopsis, table, _ in missed):
+    for what in sorted({(synopsis, table) for synopsis, table, _ in missed}, key=_in_order):
         told = [f"{data} ({n})" for (*which, data), n in missed.items() if tuple(which) == what]
         yield f"{what[0]}, table {what[1]}: {', '.join(told)}"
 
@@ -102,7 +104,7 @@ def verdict(findings: Sequence[Finding]) -> str:
     if certain:
         parts.append(f"deterministic synopses: within ε in {_of(certain)} settings")
     if likely:
-        parts.append(f"randomised ones: observed δ ≤ δ in {_of(likely)}")
+        parts.append(f"randomised {'ones' if certain else 'synopses'}: observed δ ≤ δ in {_of(likely)}")
     return "; ".join(parts)
 
 
@@ -119,19 +121,28 @@ def _worst(findings: Iterable[Finding]) -> Observed:
     return Observed(*map(max, zip(*(f.observed for f in findings), strict=True)))
 
 
+def _in_order(what: tuple[str, str]) -> tuple[str, tuple[int, ...]]:
+    """By synopsis, then by the number of the table."""
+    return what[0], tuple(map(int, what[1].split(".")))
+
+
 def _heading(table: ThesisTable) -> str:
-    return f"Table {table.number}, ε = {table.eps}"
+    likely = f", δ {table.delta:g}" if table.delta else ""
+    return f"Table {table.number} (ε {table.eps}{likely})"
 
 
-def _digits(value: float) -> str:
-    """As many digits as the thesis has; large errors need fewer.
+def _error(value: float) -> str:
+    """An error with as many digits as the thesis has; large ones need fewer.
 
-    >>> _digits(0.0), _digits(0.104999), _digits(1316.80349)
-    ('0', '0.10500', '1316.8')
+    >>> _error(0.0), _error(0.104999), _error(1316.80349)
+    ('0.00000', '0.10500', '1316.8')
     """
-    if value >= 1:
-        return f"{value:.5g}"
-    return f"{value:.5f}" if value else "0"
+    return f"{value:.5f}" if value < 1 else f"{value:.5g}"
+
+
+def _share(value: float) -> str:
+    """A share of all answers, with a plain 0 for none of them, so that the others stand out."""
+    return _error(value) if value else "0"
 
 
 def _of(kept: Sequence[bool]) -> str:
