@@ -1,17 +1,20 @@
-"""Prints catalogue.md: every scheme and aggregate with its declared properties, generated from the classes."""
+"""Prints catalogue.md: schemes, aggregates, windows and synopses as their classes declare them."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, Field, fields
+from typing import Any
 
 import pyarrow as pa
 
 import windrow as wr
 from windrow.aggregates import BUILTIN, AggregateFunction
 from windrow.frames import SCHEMES
+from windrow.synopses import SYNOPSES, Accuracy, Retention, Synopsis
 from windrow.testing import example_aggregate
+from windrow.windows import WINDOWS
 
 EXAMPLES: tuple[wr.Scheme, ...] = (
     wr.Aggregate(wr.sum("volume"), "<=", 100),
@@ -43,6 +46,12 @@ AGGREGATE_COLUMNS = [
     "over integers",
     "source",
 ]
+
+SYNOPSIS_COLUMNS = ["synopsis", "what it is", "retention", "answers", "time", "space", "error", "aggregates", "source"]
+LIKELY = Accuracy(eps=0.1, delta=0.01)
+"""An accuracy that approximate synopses can promise; exact ones take any."""
+KINDS = ("exact", "approximate, deterministic", "approximate, randomised")
+UNITS = {"time": "time", "rows": "tuples", "times": "distinct times"}
 
 
 def main() -> None:
@@ -81,6 +90,82 @@ def page() -> Iterator[str]:
     yield row(AGGREGATE_COLUMNS)
     yield row(["---"] * len(AGGREGATE_COLUMNS))
     yield from (row(aggregate_cells(aggregate)) for aggregate in BUILTIN)
+    yield from windows()
+    yield from synopses()
+    yield from taxonomy()
+
+
+def windows() -> Iterator[str]:
+    """The lines about windows."""
+    yield "\n## Windows\n"
+    yield row(["window", "what it is", "counted in", "options"])
+    yield row(["---"] * 4)
+    for window in WINDOWS:
+        options = ", ".join(f"`{item.name}`" for item in fields(window))
+        yield row([f"`{window.__name__}`", first_line(window), UNITS[window.unit], options])
+
+
+def synopses() -> Iterator[str]:
+    """The lines about synopses."""
+    yield "\n## Synopses\n"
+    yield (
+        "What is kept of a sliding window of R elements. A partial is the state of an aggregate; k is the size of a\n"
+        "sample, ε⁻²·log₂(1/(εδ)) unless another is given. The window is a number of elements (count) or a length of\n"
+        "time. A rank is the place of a value in the window in the order of values.\n"
+    )
+    yield row(SYNOPSIS_COLUMNS)
+    yield row(["---"] * len(SYNOPSIS_COLUMNS))
+    for synopsis in SYNOPSES:
+        kept = [repr(example_aggregate(aggregate)) for aggregate in BUILTIN if keeps(synopsis, aggregate)]
+        yield row(
+            [
+                f"`{synopsis.__name__}`",
+                first_line(synopsis),
+                listed(frozenset(synopsis.retentions)),
+                kind_of(synopsis),
+                synopsis.time,
+                synopsis.space,
+                synopsis.error,
+                ", ".join(f"`{call.partition('(')[0]}`" for call in kept),
+                synopsis.source,
+            ]
+        )
+
+
+def taxonomy() -> Iterator[str]:
+    """The lines that sort the synopses: as the thesis does in section 4.8, and by what they can tell."""
+    yield "\n### Taxonomy\n"
+    for heading, retention in (("Fixed number of elements", "count"), ("Variable number of elements", "time")):
+        yield f"- {heading} (retention by {retention})"
+        for kind in KINDS:
+            yield f"  - {kind}: {names(s for s in SYNOPSES if retention in s.retentions and kind_of(s) == kind)}"
+    yield f"- All elements since the start (no retention): {names(s for s in SYNOPSES if not s.retentions)}"
+    yield "\nWhich synopses tell an aggregate:\n"
+    yield row(["aggregate", *KINDS])
+    yield row(["---"] * (1 + len(KINDS)))
+    for aggregate in BUILTIN:
+        telling = [synopsis for synopsis in SYNOPSES if keeps(synopsis, aggregate)]
+        kinds = [names(s for s in telling if kind_of(s) == kind) for kind in KINDS]
+        yield row([f"`{example_aggregate(aggregate)!r}`", *kinds])
+
+
+def keeps(synopsis: type[Synopsis], aggregate: type[AggregateFunction]) -> bool:
+    """Whether a synopsis says that it can tell an aggregate, over some retention or over none."""
+    retentions: list[Any] = [Retention(100, kind) for kind in synopsis.retentions] or [None]
+    made = example_aggregate(aggregate)
+    return any(synopsis.why_not(made, retention, LIKELY) is None for retention in retentions)
+
+
+def kind_of(synopsis: type[Synopsis]) -> str:
+    """Whether the answers of a synopsis are exact, and if not, whether their error is certain to be in bounds."""
+    if synopsis.exact:
+        return "exact"
+    return f"approximate, {'deterministic' if synopsis.deterministic else 'randomised'}"
+
+
+def names(found: Iterable[type[Synopsis]]) -> str:
+    """The names of synopses."""
+    return ", ".join(f"`{synopsis.__name__}`" for synopsis in found) or "-"
 
 
 def aggregate_cells(aggregate: type[AggregateFunction]) -> list[str]:

@@ -28,6 +28,7 @@ from windrow.commands.demo import add_demo
 from windrow.commands.failures import bad_input, gist
 from windrow.commands.fill import add_fill
 from windrow.commands.frames import add_frames
+from windrow.commands.study import add_study
 from windrow.terminal import SparkLog
 
 DONE, UNEXPECTED, BAD_INPUT, BROKEN_PIPE, INTERRUPTED, TERMINATED = 0, 1, 2, 141, 130, 143
@@ -48,7 +49,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"windrow {__version__}")
     commands: Commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for add in (add_demo, add_frames, add_fill):
+    for add in (add_demo, add_frames, add_fill, add_study):
         add(commands)
     for command in commands.choices.values():
         command.add_argument("--debug", action="store_true", help="show a traceback and Spark's log for any error")

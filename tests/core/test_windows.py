@@ -291,8 +291,6 @@ def test_only_what_changed_is_reported(tuples: list[Tuple], windows: list[Window
 
 
 EXACT = {
-    "Recomputation": "total", "TwoStacks": "mean", "DABA": "total", "FiBA": "mean", "Panes": "total", "Ordered": "median",
-}  # fmt: skip
     "Recomputation": "total",
     "TwoStacks": "mean",
     "DABA": "total",

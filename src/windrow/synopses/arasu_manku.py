@@ -104,6 +104,9 @@ class ArasuMankuFixed(_ArasuManku):
     """
 
     retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count"})
+    time: ClassVar[str] = "an element goes into O(log 1/ε) summaries; an answer merges O(log 1/ε) blocks"
+    space: ClassVar[str] = "O(1/ε·log 1/ε·log R) values"
+    error: ClassVar[str] = "ε·R ranks, always"
     fixed: ClassVar[bool] = True
 
 
@@ -119,4 +122,7 @@ class ArasuMankuVariable(_ArasuManku):
     """
 
     retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count", "time"})
+    time: ClassVar[str] = "an element goes into O(log R) summaries; an answer merges O(log 1/ε) blocks"
+    space: ClassVar[str] = "O(1/ε·log 1/ε·log R·log εR) values"
+    error: ClassVar[str] = "ε·R ranks, always"
     fixed: ClassVar[bool] = False

@@ -70,6 +70,12 @@ class Synopsis(ABC):
     """Whether its answers are those of recomputation."""
     deterministic: ClassVar[bool]
     """Whether the same elements always give the same answer, and, if it is not exact, its error is always in bounds."""
+    time: ClassVar[str]
+    """How long an element and an answer take; R is the number of elements in the window."""
+    space: ClassVar[str]
+    """How much is kept."""
+    error: ClassVar[str]
+    """How wrong an answer may be."""
     source: ClassVar[str]
     """Where it is described."""
     newest: int

@@ -127,6 +127,8 @@ class DABA(PartialsRing):
     """
 
     source: ClassVar[str] = "In-order sliding-window aggregation in worst-case constant time (2021), DABA lite"
+    time: ClassVar[str] = "O(1) an element and an answer, at worst"
+    space: ClassVar[str] = "R + 2 partials"
     positions: ClassVar[int] = 6
 
     def empty(self) -> Any:

@@ -33,6 +33,7 @@ class ExactSynopsis(Synopsis):
     retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count", "time"})
     exact: ClassVar[bool] = True
     deterministic: ClassVar[bool] = True
+    error: ClassVar[str] = "none"
     version: ClassVar[int] = 1
     """Of the state as bytes; to be raised when the arrays of a window change their meaning."""
     ordered: ClassVar[bool] = True

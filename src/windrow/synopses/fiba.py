@@ -171,6 +171,8 @@ class FiBA(ExactSynopsis):
     """
 
     source: ClassVar[str] = "Optimal and general out-of-order sliding-window aggregation (2019)"
+    time: ClassVar[str] = "O(log d) an element that is d places late, O(1) in order, amortised; O(1) an answer"
+    space: ClassVar[str] = "O(R): elements, and a partial a node"
     ordered: ClassVar[bool] = False
 
     @property

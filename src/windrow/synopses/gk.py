@@ -110,6 +110,9 @@ class GreenwaldKhanna(CompiledQuantiles):
     exact: ClassVar[bool] = False
     deterministic: ClassVar[bool] = True
     source: ClassVar[str] = "Space-efficient online computation of quantile summaries (2001)"
+    time: ClassVar[str] = "O(log 1/ε + log εn) an element of n, amortised; O(1/ε·log εn) an answer"
+    space: ClassVar[str] = "O(1/ε·log εn) tuples"
+    error: ClassVar[str] = "ε·n ranks, always"
 
     VERSION: ClassVar[int] = 1
 

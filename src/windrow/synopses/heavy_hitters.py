@@ -74,6 +74,11 @@ class ArasuMankuHeavyHitters(Synopsis):
     exact: ClassVar[bool] = False
     deterministic: ClassVar[bool] = True
     source: ClassVar[str] = "Approximate counts and quantiles over sliding windows (2004)"
+    time: ClassVar[str] = (
+        "an element goes into O(log 1/ε) summaries, O(log R) by time; an answer merges O(log 1/ε) blocks"
+    )
+    space: ClassVar[str] = "O(1/ε·log² 1/ε) counts, O(1/ε·log² 1/ε·log εR) by time"
+    error: ClassVar[str] = "ε·R too low a count, never too high, always"
 
     def __init__(
         self, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT, *, seed: int = 0

@@ -61,6 +61,9 @@ class ExponentialHistogram(Histogram):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.6.1"
+    time: ClassVar[str] = "O(log S) an element, S being the sum, or R for a count; O(1) an answer"
+    space: ClassVar[str] = "O(1/ε·log S) buckets"
+    error: ClassVar[str] = "ε, relative, always"
     version: ClassVar[int] = 2
     keeps: ClassVar[tuple[type[AggregateFunction], ...]] = (Count, Sum, Mean)
 
@@ -173,6 +176,9 @@ class VarianceHistogram(Histogram):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.6.2"
+    time: ClassVar[str] = "O(1) an element, amortised; O(1) an answer"
+    space: ClassVar[str] = "O(1/ε²·log R) buckets"
+    error: ClassVar[str] = "ε, relative, always"
     keeps: ClassVar[tuple[type[AggregateFunction], ...]] = (Variance, Stddev)
 
     def __init__(

@@ -60,6 +60,9 @@ class KLLPanes(QuantileSynopsis):
     exact: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
     source: ClassVar[str] = "Optimal quantile approximation in streams (2016); the datasketches library"
+    time: ClassVar[str] = "O(log 1/ε) an element, amortised; an answer merges O(1/ε) sketches once a pane"
+    space: ClassVar[str] = "O(1/ε) sketches of O(1/ε·√log 1/δ) values"
+    error: ClassVar[str] = "ε·R ranks, with probability 1 - δ"
 
     VERSION: ClassVar[int] = 1
 

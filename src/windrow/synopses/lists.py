@@ -211,6 +211,8 @@ class Recomputation(_List):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), definition 2.4.3"
+    time: ClassVar[str] = "O(1) an element, O(R) an answer"
+    space: ClassVar[str] = "R elements"
 
     def empty(self) -> Any:
         """A window without elements."""
@@ -233,6 +235,8 @@ class ExpirationList(_List):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.3"
+    time: ClassVar[str] = "O(1) an element; an answer O(1) where values can be taken out soundly, else O(R)"
+    space: ClassVar[str] = "R elements"
 
     def empty(self) -> Any:
         """A window without elements, of the kind that is sound for the aggregate."""

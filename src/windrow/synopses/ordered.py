@@ -55,6 +55,9 @@ class Ordered(Synopsis):
     exact: ClassVar[bool] = True
     deterministic: ClassVar[bool] = True
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.3, quantiles"
+    time: ClassVar[str] = "O(log R) an element and up to 256 moves; O(R/256) an answer, O(R) the mode"
+    space: ClassVar[str] = "2R elements"
+    error: ClassVar[str] = "none"
     version: ClassVar[int] = 1
     _shelves: Shelves | None
 

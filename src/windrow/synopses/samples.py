@@ -64,6 +64,7 @@ class Sample(Estimator):
     """
 
     deterministic: ClassVar[bool] = False
+    error: ClassVar[str] = "ε·R ranks, with probability 1 - δ; of other aggregates, by the spread of values"
 
     def __init__(
         self,

@@ -93,6 +93,8 @@ class BernoulliSample(Sample):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.1"
+    time: ClassVar[str] = "O(1) an element; an answer O(log k) a change since the last, a quantile O(k)"
+    space: ClassVar[str] = "k items, as expected"
 
     def __init__(
         self,

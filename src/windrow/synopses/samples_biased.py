@@ -152,6 +152,9 @@ class BiasedReservoir(Sample):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.3"
+    time: ClassVar[str] = "O(1) an element; an answer O(log k) a change since the last, a quantile O(k)"
+    space: ClassVar[str] = "k items"
+    error: ClassVar[str] = "as of other samples if values do not depend on their age; no bound if they do"
 
     def __init__(
         self,

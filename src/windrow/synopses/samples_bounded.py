@@ -250,6 +250,9 @@ class BoundedPrioritySample(Sample):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.2"
+    time: ClassVar[str] = "O(log k) an element, O(k) an answer"
+    space: ClassVar[str] = "2k items"
+    error: ClassVar[str] = "as of k items, but there may be fewer, or none"
 
     def _empty(self) -> Sets:
         both = [np.stack(pair) for pair in zip(Ranked.make(self.size), Ranked.make(self.size), strict=True)]

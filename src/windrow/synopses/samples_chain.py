@@ -147,6 +147,10 @@ class ChainSample(Sample):
 
     retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count"})
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.2"
+    time: ClassVar[str] = (
+        "O(1 + k/R·log k) an element, as expected; an answer O(log k) a change since the last, a quantile O(k)"
+    )
+    space: ClassVar[str] = "O(k) items, as expected"
 
     def _empty(self) -> Chains:
         k = self.size

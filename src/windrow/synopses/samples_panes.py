@@ -213,6 +213,8 @@ class PaneReservoirs(Sample):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.3"
+    time: ClassVar[str] = "O(1) an element, O(panes·k) an answer"
+    space: ClassVar[str] = "(panes + 2)·k items"
 
     def __init__(
         self,

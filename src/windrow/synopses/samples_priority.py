@@ -119,6 +119,8 @@ class PrioritySample(Sample):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.2"
+    time: ClassVar[str] = "O(k) an element, amortised; an answer O(log k) a change since the last, a quantile O(k)"
+    space: ClassVar[str] = "O(k·log R) items, as expected"
 
     def _empty(self) -> Stairs:
         k = self.size

@@ -1,14 +1,15 @@
-"""A line on stderr that moves while Spark works, if stderr is a terminal."""
+"""A line on stderr that moves while Spark, or something else that takes long, works, if stderr is a terminal."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 
 from pyspark.sql import SparkSession
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 SECONDS_BETWEEN_LOOKS = 0.25
 
@@ -40,6 +41,30 @@ def working(what: str, spark: SparkSession | None = None) -> Iterator[None]:
         finally:
             done.set()
             watcher.join(timeout=1)
+
+
+@contextmanager
+def steps(total: int) -> Iterator[Callable[[str], None]]:
+    """Show which of so many steps is being done; what comes out is to be called with the name of each as it begins."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    columns = (
+        SpinnerColumn(),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        line, done = progress.add_task("", total=total), count()
+
+        def begin(what: str) -> None:
+            progress.update(line, description=what, completed=next(done))
+            progress.refresh()
+
+        yield begin
 
 
 def _watch(spark: SparkSession | None, progress: Progress, line: TaskID, done: threading.Event) -> None:

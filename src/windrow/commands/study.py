@@ -1,0 +1,116 @@
+"""`windrow study`: measure again what the literature measured."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import textwrap
+from pathlib import Path
+
+from windrow.commands import Commands
+from windrow.errors import OutputError, SpecError
+from windrow.studies.accuracy import Finding, Study
+from windrow.studies.report import beside_thesis, exceptions, notes, on_all_data, verdict, write_csv
+from windrow.studies.streams import STREAMS
+from windrow.studies.thesis_tables import THESIS_TABLES
+from windrow.terminal import SparkLog, print_table, steps
+
+WIDTH = 100
+
+
+def add_study(commands: Commands) -> None:
+    """Declare the command, and the studies below it."""
+    parser = commands.add_parser(
+        "study", help="measure how accurate synopses are, beside the literature", allow_abbrev=False,
+        description="Measure again what the literature measured, and print both.",
+    )  # fmt: skip
+    studies: Commands = parser.add_subparsers(metavar="STUDY", required=True)
+    _add_accuracy(studies)
+
+
+def _add_accuracy(studies: Commands) -> None:
+    parser = studies.add_parser(
+        "accuracy", help="errors of approximate variances and quantiles", allow_abbrev=False,
+        description="Make the tables 6.8 to 6.11 and 6.18 to 6.21 of 'On a design space for sliding windows' anew, on "
+        "its uniform data and on harder ones. All of it takes some minutes.",
+    )  # fmt: skip
+    numbers = [table.number for table in THESIS_TABLES]
+    parser.add_argument(
+        "--table", action="append", choices=numbers, default=[], metavar="N",
+        help=f"only this table, may be repeated: {', '.join(numbers)}",
+    )  # fmt: skip
+    parser.add_argument(
+        "--data", choices=tuple(STREAMS), metavar="KIND",
+        help=f"only these data: {', '.join(STREAMS)} (default: all, those beyond uniform with fewer measurements)",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="another seed makes other data (default 0)")
+    parser.add_argument("--quick", action="store_true", help="only short retentions, and fewer measurements")
+    parser.add_argument("--out", metavar="FILE.csv", help="write every setting to a CSV file too")
+    parser.add_argument("--overwrite", action="store_true", help="replace what is at --out")
+    # What `windrow study --debug accuracy` says must not be undone by a default.
+    parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show a traceback of any error")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, log: SparkLog) -> None:
+    """Measure, print, and write."""
+    if args.seed < 0:
+        raise SpecError(f"--seed: {args.seed} is no seed; it must be a whole number of at least 0")
+    if args.overwrite and args.out is None:
+        raise SpecError("--overwrite means nothing without --out")
+    out = None if args.out is None else _check_out(Path(args.out), args.overwrite)
+    study = Study.asked(args.table, args.data, seed=args.seed, quick=args.quick)
+    findings = _measure(study)
+    if out is not None:
+        _write(findings, out)
+    _show(study, findings)
+
+
+def _measure(study: Study) -> list[Finding]:
+    runs, findings = list(study.runs), list[Finding]()
+    with steps(len(runs)) as begin:
+        for each in runs:
+            begin(str(each))
+            findings += each.findings()
+    return findings
+
+
+def _show(study: Study, findings: list[Finding]) -> None:
+    for table in study.tables:
+        beside = beside_thesis(table, findings)
+        if beside:
+            print_table(beside)
+        print_table(on_all_data(table, findings))
+    for note in notes(study.tables, findings):
+        print(textwrap.fill(note, WIDTH, initial_indent="- ", subsequent_indent="  "))
+    missed = list(exceptions(findings))
+    if missed:
+        print("\nAbove ε more often than δ, on which data and in how many settings:")
+        for line in missed:
+            print(textwrap.fill(line, WIDTH, initial_indent="- ", subsequent_indent="  "))
+    print(f"\n{verdict(findings)}")
+
+
+def _check_out(path: Path, overwrite: bool) -> Path:
+    if path.suffix.lower() != ".csv":
+        raise OutputError(f"--out: {path} is no name of a CSV file; it must end in .csv")
+    if path.is_dir():
+        raise OutputError(f"--out: {path} is a folder; give a file")
+    if path.exists() and not overwrite:
+        raise OutputError(f"--out: {path} exists already; give --overwrite to replace it")
+    if not path.absolute().parent.is_dir():
+        raise OutputError(f"--out: {path}: there is no folder {path.absolute().parent}")
+    return path
+
+
+def _write(findings: list[Finding], path: Path) -> None:
+    beside = path.with_name(f".{path.name}.tmp")
+    try:
+        with beside.open("w", newline="", encoding="utf-8") as file:
+            write_csv(findings, file)
+        beside.replace(path)
+    except OSError as error:
+        raise OutputError(f"--out: {path}: cannot be written: {error.strerror}") from None
+    finally:
+        beside.unlink(missing_ok=True)
+    print(f"wrote {len(findings):,} settings to {path}", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""Studies: what the literature measured, measured again beside it."""
