@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.errors import SourceError
 from windrow.frames.framer import Framer, Frames, State
 from windrow.frames.records import Groups
+from windrow.saved import check_same, check_version
 
 
 def pack(tables: Sequence[pa.Table]) -> bytes:
@@ -34,22 +34,14 @@ def unpack(data: bytes | pa.Buffer) -> list[pa.Table]:
 
 def check_state(about: Mapping[str, Any], version: int, now: Mapping[str, Any]) -> None:
     """Refuse a state that this code, or a query that asks for what `now` says, cannot go on from."""
-    if about["version"] > version:
-        raise SourceError(
-            f"the checkpoint holds a state of version {about['version']}, written by a newer Windrow; this one knows "
-            f"version {version}: upgrade Windrow, or start with a new checkpoint"
-        )
+    check_version("the checkpoint holds a state", about["version"], version, "start with a new checkpoint")
     check_plan(about["plan"], now)
 
 
 def check_plan(asked: Mapping[str, Any] | None, now: Mapping[str, Any]) -> None:
     """Refuse a query that asks for something else than was asked before."""
-    for name, before in (asked or {}).items():
-        if now[name] != before:
-            raise SourceError(
-                f"the checkpoint was written with {name}={before}, and now it is {name}={now[name]}; "
-                "start with a new checkpoint, or ask for what was asked before"
-            )
+    remedy = "start with a new checkpoint, or ask for what was asked before"
+    check_same("the checkpoint was written", asked or {}, now, asked or (), remedy)
 
 
 def plan_of(data: bytes) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.errors import SourceError
+from windrow.saved import check_same, check_version
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 ABOUT = b"windrow.synopsis"
@@ -58,23 +59,14 @@ def unpack_arrays(data: bytes, kind: str, version: int, arguments: Mapping[str, 
 def _check(about: Mapping[str, Any], kind: str, version: int, arguments: Mapping[str, Any]) -> None:
     if about["kind"] != kind:
         raise SourceError(f"these bytes are the state of a synopsis {about['kind']}; it must be one of {kind}")
-    if about["version"] > version:
-        raise SourceError(
-            f"these bytes are a state of {kind} of version {about['version']}, written by a newer Windrow; this one "
-            f"knows version {version}: upgrade Windrow, or start with an empty synopsis"
-        )
+    check_version(f"these bytes are a state of {kind}", about["version"], version, "start with an empty synopsis")
     if about["version"] < version:
         raise SourceError(
             f"these bytes are a state of {kind} of version {about['version']}, written by an older Windrow; this one "
             f"goes on from version {version} only: start with an empty synopsis"
         )
-    for name in {**about["arguments"], **arguments}:
-        before, now = about["arguments"].get(name), arguments.get(name)
-        if before != now:
-            raise SourceError(
-                f"the state of {kind} was saved with {name}={before}, and now it is {name}={now}; make the synopsis "
-                "with the same arguments"
-            )
+    before, remedy = about["arguments"], "make the synopsis with the same arguments"
+    check_same(f"the state of {kind} was saved", before, arguments, {**before, **arguments}, remedy)
 
 
 def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
