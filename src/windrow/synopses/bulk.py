@@ -3,7 +3,8 @@
 A window of the last R elements flips its stacks every R elements (known from van Herk, Gil and Werman). In such a block
 the states of the front stack are there already, one a row, those of the back stack follow from the elements, and each
 answer is one merge of a row of either. A block is cut into tiles that fit the fastest cache: for each, one loop goes
-through the elements, with the state in registers, and another answers, in which no step waits for the one before.
+through the elements, with the state in registers, and another answers, in which no step waits for the one before. Where
+answers are cheap or few, the first loop gives them itself.
 
 What is added and merged, and in which order, is the same as element by element, and so is the window in the end.
 """
@@ -31,6 +32,8 @@ from windrow.synopses.stacks import BACK, SPLIT, flip
 
 TILE = 248
 """Elements a tile. No power of two: the numbers of a state would all lie in the same few lines of the cache."""
+FRONTS, BACKS = 0, 1
+"""Parts of a tile: the states of either stack that belong together."""
 
 
 @move
@@ -52,28 +55,49 @@ def _aggregate_backwards(tag: Any, rows: Any, x: Any) -> None:
 
 
 @move
-def _push(tag: Any, backs: Any, back: Any, x: Any) -> Any:
-    """Put elements on the back stack and note its state with each; returns that with all."""
-    for i in range(x.size):
-        back = added(tag, backs, back, x[i])
-        put_in(tag, backs, i, back)
-    return back
+def _answer(tag: Any, state: Any, given: int, answers: Any) -> None:
+    answers.results[given] = finished(tag, state)
+    if answers.states.size:
+        put_state(tag, answers.states, given, state)
 
 
 @move
-def _exchange(tag: Any, rows: Any, fronts: Any, backs: Any, back: Any, x: Any) -> Any:
-    """The same while as many elements leave the front stack; its states are noted as well."""
+def _push(tag: Any, numbers: Any, tile: Any, back: Any, x: Any, due: int, every: int, given: int, answers: Any) -> Any:
+    """Put elements on the back stack and answer from it; returns its state, and when and where the next answer is due.
+
+    Of a tile, its states are noted instead, to be answered from later.
+    """
     for i in range(x.size):
-        put_in(tag, fronts, i, state_at(tag, rows, i))
-        back = added(tag, backs, back, x[i])
-        put_in(tag, backs, i, back)
-    return back
+        back = added(tag, numbers, back, x[i])
+        if tile is not None:
+            put_in(tag, tile[BACKS], i, back)
+        elif i == due:
+            _answer(tag, back, given, answers)
+            due += every
+            given += 1
+    return back, due - x.size, given
+
+
+@move
+def _exchange(tag: Any, rows: Any, tile: Any, back: Any, x: Any, due: int, every: int, given: int, answers: Any) -> Any:
+    """The same while as many elements leave the front stack, whose states are in the rows."""
+    for i in range(x.size):
+        back = added(tag, rows, back, x[i])
+        if tile is not None:
+            put_in(tag, tile[FRONTS], i, state_at(tag, rows, i))
+            put_in(tag, tile[BACKS], i, back)
+        elif i == due:
+            _answer(tag, merged(tag, rows, state_at(tag, rows, i), back), given, answers)
+            due += every
+            given += 1
+    return back, due - x.size, given
 
 
 @move
 def _weave(
-    tag: Any, rows: Any, turned: bool, fronts: Any, backs: Any, back: Any, next_front: Any, x: Any, later: Any
-) -> tuple[Any, Any]:
+    tag: Any, rows: Any, tile: Any, back: Any, x: Any, due: int, every: int, given: int, answers: Any,
+    next_front: Any, later: Any, turned: bool,
+) -> Any:  # fmt: skip
     """The same while the next front stack is made of the elements at the other end of the block.
 
     Its states go into the rows that become free, so they are in the opposite order. Neither of the two running states
@@ -82,12 +106,30 @@ def _weave(
     last = x.size - 1
     for i in range(x.size):
         k = last - i if turned else i
-        put_in(tag, fronts, i, state_at(tag, rows, k))
-        back = added(tag, backs, back, x[i])
-        put_in(tag, backs, i, back)
-        next_front = merged(tag, backs, _alone(tag, backs, later[last - i]), next_front)
+        front = state_at(tag, rows, k)
+        back = added(tag, rows, back, x[i])
+        if tile is not None:
+            put_in(tag, tile[FRONTS], i, front)
+            put_in(tag, tile[BACKS], i, back)
+        elif i == due:
+            _answer(tag, merged(tag, rows, front, back), given, answers)
+            due += every
+            given += 1
+        next_front = merged(tag, rows, _alone(tag, rows, later[last - i]), next_front)
         put_state(tag, rows, k, next_front)
-    return back, next_front
+    return back, due - x.size, given, next_front
+
+
+@move
+def _answer_tile(tag: Any, both: bool, tile: Any, results: Any) -> None:
+    """Answers from the states of both stacks, or of the back stack where the front stack is empty."""
+    fronts, backs = tile[FRONTS], tile[BACKS]
+    if both:
+        for i in range(results.size):
+            results[i] = finished(tag, merged(tag, backs, state_in(tag, fronts, i), state_in(tag, backs, i)))
+    else:
+        for i in range(results.size):
+            results[i] = finished(tag, state_in(tag, backs, i))
 
 
 @move
@@ -98,61 +140,42 @@ def _keep(tag: Any, partials: Any, tail: int, x: Any) -> None:
         put_state(tag, partials, (tail - x.size + i) & mask, _alone(tag, partials, x[i]))
 
 
-@move
-def _answer(tag: Any, fronts: Any, backs: Any, first: int, every: int, results: Any) -> None:
-    """Answers from the states of both stacks."""
-    for i in range(results.size):
-        k = first + i * every
-        results[i] = finished(tag, merged(tag, backs, state_in(tag, fronts, k), state_in(tag, backs, k)))
-
-
-@move
-def _answer_alone(tag: Any, backs: Any, first: int, every: int, results: Any) -> None:
-    """Answers from the states of the back stack, where the front stack is empty."""
-    for i in range(results.size):
-        results[i] = finished(tag, state_in(tag, backs, first + i * every))
-
-
-@move
-def _show(tag: Any, both: bool, fronts: Any, backs: Any, first: int, every: int, states: Any) -> None:
-    """The states that were answered from, for those who must check them."""
-    for i in range(states.shape[0]):
-        k = first + i * every
-        state = state_in(tag, backs, k)
-        put_state(tag, states, i, merged(tag, backs, state_in(tag, fronts, k), state) if both else state)
-
-
 @njit(cache=True, **WITHOUT_COUNTING)
-def roll_counted(tag: Any, window: Any, length: int, x: Any, every: int, tiles: Any, results: Any, states: Any) -> None:
-    """Take in elements and answer after each `every` of them; the ring must have room for all that will be in it."""
+def roll_counted(tag: Any, window: Any, length: int, x: Any, every: int, tile: Any, answers: Any) -> None:
+    """Take in elements and answer after each `every` of them; the ring must have room for all that will be in it.
+
+    Without a tile, None, each answer is given at once. With one, all are given, and their states cannot be had.
+    """
     partials, numbers, cursors = window.partials, window.numbers, window.cursors
-    fronts, backs = tiles[0], tiles[1]
     head, split, tail = cursors[HEAD], cursors[SPLIT], cursors[TAIL]
     back, next_front = state_at(tag, numbers, BACK), zero_state(tag, numbers)
     weaving = turned = False
     at = given = 0
     due = every - 1
     while at < x.size:
-        m = min(fronts.shape[1], x.size - at)
+        m = x.size - at
+        if tile is not None:
+            m = min(m, TILE)
         both = split - head > 1
         if both and weaving:
             m = min(m, split - head - 1)
             place = length - 1 - head - m if turned else head + 1
             end = at + length - 1 - 2 * head
-            back, next_front = _weave(
-                tag, partials[place : place + m], turned, fronts, backs, back, next_front, x[at : at + m],
-                x[end - m : end],
+            back, due, given, next_front = _weave(
+                tag, partials[place : place + m], tile, back, x[at : at + m], due, every, given, answers,
+                next_front, x[end - m : end], turned,
             )  # fmt: skip
             head += m
         elif both:
             place = (head + 1) & (partials.shape[0] - 1)
             m = min(m, min(split - head - 1, partials.shape[0] - place))
-            back = _exchange(tag, partials[place : place + m], fronts, backs, back, x[at : at + m])
+            rows = partials[place : place + m]
+            back, due, given = _exchange(tag, rows, tile, back, x[at : at + m], due, every, given, answers)
             head += m
         elif split > head or tail - head < length:
             # The front stack has its last element and loses it, or the window is not full: nothing has left it yet.
             m = min(m, max(split - head, length - (tail - head)))
-            back = _push(tag, backs, back, x[at : at + m])
+            back, due, given = _push(tag, numbers, tile, back, x[at : at + m], due, every, given, answers)
             head = split
         else:
             if at < length:
@@ -174,21 +197,10 @@ def roll_counted(tag: Any, window: Any, length: int, x: Any, every: int, tiles: 
                     put_state(tag, partials, length - 1 if turned else 0, next_front)
             back = zero_state(tag, numbers)
             continue
-        first = due - at
+        if tile is not None:
+            _answer_tile(tag, both, tile, answers.results[at : at + m])
         at += m
         tail += m
-        if at > due:
-            n = 1 if every >= m else 1 + (at - 1 - due) // every
-            if not both:
-                _answer_alone(tag, backs, first, every, results[given : given + n])
-            elif every == 1:
-                _answer(tag, fronts, backs, 0, 1, results[given : given + n])
-            else:
-                _answer(tag, fronts, backs, first, every, results[given : given + n])
-            if states.size:
-                _show(tag, both, fronts, backs, first, every, states[given : given + n])
-            given += n
-            due += n * every
     _keep(tag, partials, tail, x[x.size - min(tail - split, x.size) :])
     put_state(tag, numbers, BACK, back)
     cursors[HEAD], cursors[SPLIT], cursors[TAIL] = head, split, tail

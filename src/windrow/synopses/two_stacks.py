@@ -70,9 +70,12 @@ class TwoStacks(PartialsRing):
             self.window = self._resized(self.window, capacity, int(self.window.cursors[HEAD]))
         owner: Any = type(self.aggregate)
         answers = self._room(x.size // every)
-        tiles = np.empty((2, self.zero.shape[1], min(bulk.TILE, max(x.size, 1))), self.dtype)
+        width = self.zero.shape[1]
+        # To note states of one or two numbers takes longer than to answer from them.
+        tiled = every == 1 and width > 2 and not self.integral
+        tile = np.empty((2, width, bulk.TILE), self.dtype) if tiled else None
         loop = specialised(bulk.roll_counted, owner)
-        loop(self._tag, self.window, self.span.length, x, every, tiles, answers.results, answers.states)
+        loop(self._tag, self.window, self.span.length, x, every, tile, answers)
         if self.integral:
             self.aggregate.check(answers.states)
         return answers.results
