@@ -50,14 +50,18 @@ class Sum(AggregateFunction):
 
     @staticmethod
     def add(s: State, x: float) -> State:  # noqa: D102
+        if s[1] < 0:
+            return (s[0] + x, s[1])
         # Asked before adding: afterwards it would be too late, since what 64 bits do not hold is undefined.
         past = ((x > 0) & (s[0] > LARGEST - x)) | ((x < 0) & (s[0] < SMALLEST - x))
-        return (s[0] + x, s[1] + past if s[1] >= 0 else s[1])
+        return (s[0] + x, s[1] + past)
 
     @staticmethod
     def merge(a: State, b: State) -> State:  # noqa: D102
+        if a[1] < 0:
+            return (a[0] + b[0], a[1])
         past = ((b[0] > 0) & (a[0] > LARGEST - b[0])) | ((b[0] < 0) & (a[0] < SMALLEST - b[0]))
-        return (a[0] + b[0], a[1] + b[1] + past if a[1] >= 0 else a[1])
+        return (a[0] + b[0], a[1] + b[1] + past)
 
     @staticmethod
     def finish(s: State) -> float:  # noqa: D102

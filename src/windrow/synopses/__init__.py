@@ -17,7 +17,7 @@ from windrow.synopses.samples_bounded import BoundedPrioritySample
 from windrow.synopses.samples_chain import ChainSample
 from windrow.synopses.samples_panes import PaneReservoirs
 from windrow.synopses.samples_priority import PrioritySample
-from windrow.synopses.stacks import TwoStacks
+from windrow.synopses.two_stacks import TwoStacks
 
 SYNOPSES: tuple[type[Synopsis], ...] = (
     Recomputation,

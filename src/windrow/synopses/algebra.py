@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from numba import njit
+from numba import njit, types
 from numba.extending import overload
 
 from windrow.aggregates.tags import owner_of
@@ -25,8 +25,20 @@ def state_at(tag: Any, numbers: Any, k: Any) -> Any:
     """State `k` as a tuple."""
 
 
+def zero_state(tag: Any, numbers: Any) -> Any:
+    """The state of no values, as constants that the compiler knows."""
+
+
 def put_state(tag: Any, numbers: Any, k: Any, state: Any) -> None:
     """Write a tuple as state `k`."""
+
+
+def state_in(tag: Any, columns: Any, k: Any) -> Any:
+    """State `k` as a tuple, of states whose first numbers are in one row, whose second ones in the next, and so on."""
+
+
+def put_in(tag: Any, columns: Any, k: Any, state: Any) -> None:
+    """Write a tuple as state `k` of such states."""
 
 
 def added(tag: Any, numbers: Any, state: Any, x: Any) -> Any:
@@ -48,6 +60,15 @@ def finished(tag: Any, state: Any) -> Any:
 def width_of(owner: Any) -> int:
     """How many numbers a state has."""
     return len(owner.zero(False) if owner.keeps_integers else owner.zero())
+
+
+def _own(owner: Any, function: Any) -> Any:
+    """One of an aggregate's functions, compiled.
+
+    A user's division by zero is an error, as in Python. The built-in functions look beforehand whether there is
+    anything to divide by, and without the compiler's own check their loops can run for four elements at a time.
+    """
+    return njit(error_model="numpy" if owner.builtin else "python", **WITHOUT_COUNTING)(function)
 
 
 def _options_of(owner: Any) -> Any:
@@ -75,10 +96,28 @@ def _row(width: int) -> Any:
     return move(lambda numbers, k: (*before(numbers, k), numbers[k, last]))
 
 
+@cache
+def _column(width: int) -> Any:
+    """The same for a column of a matrix."""
+    last = width - 1
+    if not last:
+        return move(lambda numbers, k: (numbers[0, k],))
+    before = _column(last)
+    return move(lambda numbers, k: (*before(numbers, k), numbers[last, k]))
+
+
 @overload(state_at, strict=False, jit_options=WITHOUT_COUNTING)
 def _state_at(tag: Any, numbers: Any, k: Any) -> Callable[..., Any]:
     row = _row(width_of(owner_of(tag.instance_class)))
     return lambda tag, numbers, k: row(numbers, k)
+
+
+@overload(zero_state, strict=False, jit_options=WITHOUT_COUNTING)
+def _zero_state(tag: Any, numbers: Any) -> Callable[..., Any]:
+    owner = owner_of(tag.instance_class)
+    zero = owner.zero(isinstance(numbers.dtype, types.Integer)) if owner.keeps_integers else owner.zero()
+    cast = _cast(len(zero))
+    return lambda tag, numbers: cast(numbers, zero)
 
 
 @overload(put_state, jit_options=WITHOUT_COUNTING)
@@ -92,29 +131,46 @@ def _put_state(tag: Any, numbers: Any, k: Any, state: Any) -> Callable[..., None
     return put
 
 
+@overload(state_in, strict=False, jit_options=WITHOUT_COUNTING)
+def _state_in(tag: Any, columns: Any, k: Any) -> Callable[..., Any]:
+    column = _column(width_of(owner_of(tag.instance_class)))
+    return lambda tag, columns, k: column(columns, k)
+
+
+@overload(put_in, jit_options=WITHOUT_COUNTING)
+def _put_in(tag: Any, columns: Any, k: Any, state: Any) -> Callable[..., None]:
+    width = width_of(owner_of(tag.instance_class))
+
+    def put(tag: Any, columns: Any, k: Any, state: Any) -> None:
+        for i in range(width):
+            columns[i, k] = state[i]
+
+    return put
+
+
 @overload(added, strict=False, jit_options=WITHOUT_COUNTING)
 def _added(tag: Any, numbers: Any, state: Any, x: Any) -> Callable[..., Any]:
     owner = owner_of(tag.instance_class)
-    add, cast, options = move(owner.add), _cast(width_of(owner)), _options_of(owner)
+    add, cast, options = _own(owner, owner.add), _cast(width_of(owner)), _options_of(owner)
     return lambda tag, numbers, state, x: cast(numbers, add(state, x, *options(tag)))
 
 
 @overload(removed, strict=False, jit_options=WITHOUT_COUNTING)
 def _removed(tag: Any, numbers: Any, state: Any, x: Any) -> Callable[..., Any]:
     owner = owner_of(tag.instance_class)
-    remove, cast, options = move(owner.remove), _cast(width_of(owner)), _options_of(owner)
+    remove, cast, options = _own(owner, owner.remove), _cast(width_of(owner)), _options_of(owner)
     return lambda tag, numbers, state, x: cast(numbers, remove(state, x, *options(tag)))
 
 
 @overload(merged, strict=False, jit_options=WITHOUT_COUNTING)
 def _merged(tag: Any, numbers: Any, a: Any, b: Any) -> Callable[..., Any]:
     owner = owner_of(tag.instance_class)
-    merge, cast, options = move(owner.merge), _cast(width_of(owner)), _options_of(owner)
+    merge, cast, options = _own(owner, owner.merge), _cast(width_of(owner)), _options_of(owner)
     return lambda tag, numbers, a, b: cast(numbers, merge(a, b, *options(tag)))
 
 
 @overload(finished, strict=False, jit_options=WITHOUT_COUNTING)
 def _finished(tag: Any, state: Any) -> Callable[..., Any]:
     owner = owner_of(tag.instance_class)
-    finish, options = move(owner.finish), _options_of(owner)
+    finish, options = _own(owner, owner.finish), _options_of(owner)
     return lambda tag, state: finish(state, *options(tag))

@@ -1,4 +1,4 @@
-"""Two stacks over one circular buffer: amortised constant time for any aggregate, without ever subtracting."""
+"""Two stacks over one circular buffer: their moves, and what all windows share that are a ring of partials."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from windrow.synopses.algebra import added, merged, move, put_state, state_at
 from windrow.synopses.exact import ExactSynopsis
-from windrow.synopses.ring import HEAD, SMALLEST, TAIL, capacity_for, oldest_leaves, resized, ring_size
+from windrow.synopses.ring import HEAD, TAIL, capacity_for, oldest_leaves, resized, ring_size
 from windrow.synopses.rolling import MOVES, Moves
 
 SPLIT = 2
@@ -118,27 +118,3 @@ class PartialsRing(ExactSynopsis):
         head, tail = map(int, window.cursors[:2])
         rings = {name: resized(getattr(window, name), head, tail, capacity, begin) for name in self.rings}
         return window._replace(**rings, cursors=window.cursors.copy())
-
-
-class TwoStacks(PartialsRing):
-    """Keeps a partial aggregate an element, in two stacks that share one circular buffer.
-
-    An element costs three merges at most, and an answer one; now and then an element costs as many as are in the
-    window, when the stacks flip. Nothing is ever subtracted, so it suits any aggregate, and no rounding error outlives
-    the elements it came from.
-
-    >>> import numpy as np, windrow as wr
-    >>> from windrow.synopses import Retention, TwoStacks
-    >>> window = TwoStacks(wr.max("speed"), Retention(3))
-    >>> window.roll(np.arange(5), np.array([9.0, 2.0, 4.0, 3.0, 1.0]), every=1)
-    array([9., 9., 9., 4., 4.])
-    """
-
-    source: ClassVar[str] = "In-order sliding-window aggregation in worst-case constant time (2021), two-stacks lite"
-    time: ClassVar[str] = "O(1) an element, amortised, at worst O(R); O(1) an answer"
-    space: ClassVar[str] = "R + 1 partials"
-    positions: ClassVar[int] = 3
-
-    def empty(self) -> Any:
-        """A window without elements."""
-        return self.ring(Stacks, 2)
