@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from windrow.synopses.algebra import added, merged, move, put_state, state_at
 from windrow.synopses.exact import ExactSynopsis
-from windrow.synopses.ring import HEAD, TAIL, capacity_for, oldest_leaves, resized, ring_size
+from windrow.synopses.ring import HEAD, SMALLEST, TAIL, capacity_for, oldest_leaves, resized, ring_size
 from windrow.synopses.rolling import MOVES, Moves
 
 SPLIT = 2
