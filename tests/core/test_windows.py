@@ -319,19 +319,36 @@ def test_windows_that_a_synopsis_keeps_are_the_same(synopsis: str, story, kinds:
         assert rows_in(found) == rows_of(by_definition(tuples, kinds, reached), agg)
 
 
-@pytest.mark.parametrize("using", ["ArasuMankuVariable", "KLLPanes"])
-def test_quantiles_within_a_stated_error(using: str) -> None:
+QUANTILE = {"q": wr.quantile("v", 0.9, eps=0.05), "n": wr.count()}
+
+
+@pytest.mark.parametrize(
+    ("keep", "window"),
+    [
+        (wr.Keep("ArasuMankuVariable"), Sliding(500, 100)),
+        (wr.Keep("ArasuMankuFixed"), Rows(500, 100)),
+        (wr.Keep("KLLPanes", delta=0.01), Rows(500, 100)),
+    ],
+    ids=lambda asked: str(getattr(asked, "synopsis", "")),
+)
+def test_quantiles_within_a_stated_error(keep: wr.Keep, window: Window) -> None:
     rng = np.random.default_rng(2)
     tuples = [Tuple(0, i, int(v)) for i, v in enumerate(rng.integers(0, 1_000, 3_000))]
-    agg = {"q": wr.quantile("v", 0.9, eps=0.05), "n": wr.count()}
-    delta = 0.01 if using == "KLLPanes" else 0.0
-    slide = slide_of([Sliding(500, 100)], agg, using={"q": wr.Keep(using, delta=delta)})
-    bucket = StreamSlider(plan_of(slide), Dictionary())
+    bucket = StreamSlider(plan_of(slide_of([window], QUANTILE, using={"q": keep})), Dictionary())
     rows = bucket.step([table_of(tuples)], 2_900)[0]
+    assert len(rows[0]) > 20
     for found in rows[0].to_pylist():
-        inside = sorted(u.v for u in tuples if found["start"] <= u.on < found["end"])
+        last = found["end"] if isinstance(window, Sliding) else found["end"] + 1
+        inside = sorted(u.v for u in tuples if found["start"] <= u.on < last)
+        assert len(inside) == found["n"]
         low, high = np.searchsorted(inside, found["q"], "left"), np.searchsorted(inside, found["q"], "right")
         assert low - 0.05 * len(inside) - 1 <= 0.9 * len(inside) <= high + 0.05 * len(inside) + 1
+
+
+def test_nulls_are_tuples_that_a_count_of_values_misses() -> None:
+    bucket = StreamSlider(plan_of(slide_of([Rows(5)], QUANTILE, using={"q": wr.Keep("ArasuMankuFixed")})), Dictionary())
+    with pytest.raises(DataError, match="column 'v' has nulls, which count as tuples"):
+        bucket.step([table_of([Tuple(0, 1, None)])], 5)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ NATIVE = {
 }  # fmt: skip
 FREE = {
     **NATIVE, "median": wr.median("x"), "distinct": wr.count_distinct("k"), "top": wr.top_k("k", 2),
-    "kurtosis": wr.kurtosis("x"), "bins": wr.histogram("x", bins=[-1.0, 0.0, 1.0]),
+    "kurtosis": wr.kurtosis("x"), "bins": wr.histogram("x", (-1.0, 0.0, 1.0)),
 }  # fmt: skip
 ORDERED = {"first": wr.first("x"), "last": wr.last("k"), "n": wr.count(), "median": wr.median("x")}
 
@@ -193,14 +193,22 @@ def test_a_stream_gives_the_windows_of_a_table(spark, landed, kinds, agg, option
     check_same(got.drop("complete"), wanted.drop("complete"), keys)
 
 
-def test_late_tuples_come_back(spark, landed, tmp_path):
-    late = wr.slide(stream(spark, landed, "0 seconds"), wr.Tumbling("1 minute"), on="t", by="g",
-                    agg={"n": wr.count()}, late="emit", buckets=2)  # fmt: skip
-    found, progress = run(late, tmp_path)
+def test_late_tuples_come_back(spark, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for i, seconds in enumerate(([10, 100], [200], [300], [50, 290])):
+        t = pa.array([at * SECOND for at in seconds], pa.timestamp("us", "UTC"))
+        pq.write_table(pa.table({"t": t, "g": [1] * len(seconds)}), folder / f"{i}.parquet")
+        os.utime(folder / f"{i}.parquet", (1_600_000_000 + i, 1_600_000_000 + i))
+    windows = wr.slide(stream(spark, str(folder), "0 seconds"), wr.Tumbling("1 minute"), on="t", by="g",
+                       agg={"n": wr.count()}, late="emit", buckets=2)  # fmt: skip
+    found, progress = run(windows, tmp_path)
     told = [metrics for p in progress for metrics in p["observedMetrics"].values()]
-    rows = [row for row in found.to_pylist() if row["late"] is not None]
-    assert len(rows) == sum(m["late"] for m in told) > 0
-    assert {row["late"]["g"] for row in rows} == {row["g"] for row in rows}
+    assert (sum(m["arrived"] for m in told), sum(m["late"] for m in told)) == (6, 1)
+    late = [row for row in found.to_pylist() if row["late"] is not None]
+    assert [(row["g"], row["late"]["t"].timestamp(), row["n"]) for row in late] == [(1, 50.0, None)]
+    counts = {row["end"].timestamp(): row["n"] for row in found.to_pylist() if row["late"] is None}
+    assert counts == {60.0: 1, 120.0: 1, 240.0: 1, 300.0: 1}
 
 
 def test_an_ordered_stream_needs_no_watermark(spark, tmp_path):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates.keeper import Keeper, Values
-from windrow.errors import SpecError, UnsupportedError
+from windrow.errors import DataError, SpecError, UnsupportedError
 from windrow.synopses import SYNOPSES, Accuracy, Retention, Synopsis
 from windrow.windows.panes import Indices, Ranges
 from windrow.windows.specs import Shape
@@ -53,15 +53,24 @@ class Keep:
             raise SpecError(f"using: {self.synopsis!r} is no synopsis; give the name of one, such as 'TwoStacks'")
         _ = Accuracy(self.eps, self.delta)
 
+    @property
+    def kind(self) -> type[Synopsis]:
+        """The class of the synopsis."""
+        return NAMES[self.synopsis] if isinstance(self.synopsis, str) else self.synopsis
+
+    def counts(self, shape: Shape) -> bool:
+        """Whether it counts values; else it goes by their places, which takes those without a value into account."""
+        return shape.unit == "rows" and "time" not in self.kind.retentions
+
     def make(self, keeper: Keeper, shape: Shape) -> Synopsis:
         """A synopsis that has seen nothing, for windows of one kind; or a refusal that says why there is none."""
         if shape.length is None:
             raise UnsupportedError("using: a landmark window has no retention for a synopsis to keep to")
         if shape.emit:
             raise UnsupportedError("using: a synopsis keeps one length, and emit= asks for windows that are shorter")
-        kind = NAMES[self.synopsis] if isinstance(self.synopsis, str) else self.synopsis
+        kind = self.kind
         accuracy = Accuracy(self.eps or float(getattr(keeper.aggregate, "eps", 0.0)), self.delta)
-        retention = Retention(shape.length, "count" if shape.unit == "rows" else "time")
+        retention = Retention(shape.length, "count" if self.counts(shape) else "time")
         more = {"every": shape.every, "integral": keeper.integral}
         taken = inspect.signature(kind).parameters
         options = {name: value for name, value in more.items() if name in taken}
@@ -80,6 +89,12 @@ class Kept:
         """Take in elements, each group's in order; `place` is their `on`, or their number in the group."""
         x = values.numbers
         if values.valid.size:
+            if self.keep.counts(self.shape):
+                column = self.keeper.aggregate.column
+                raise DataError(
+                    f"using: {self.keep.synopsis} keeps a number of values, and column {column!r} has nulls, which "
+                    "count as tuples; drop them before, or choose a synopsis that keeps to time"
+                )
             group, place, x = (column[values.valid] for column in (group, place, x))
         # A window has what is before its end, and a retention what is up to a moment.
         self._waiting.append((group, place + 1, x))

@@ -207,8 +207,15 @@ def panes_table(directory: Directory, panes: Panes, states: Sequence[States]) ->
     columns = {f"by{i}": key.take(group) for i, key in enumerate(directory.keys())}
     columns["pane"] = pa.array(panes.number)
     for j, kept in enumerate(states):
-        columns |= kept.columns(f"a{j}_")
+        columns |= {name: _short(column) for name, column in kept.columns(f"a{j}_").items()}
     return pa.table(columns)
+
+
+def _short(column: pa.Array) -> pa.Array:
+    """Long lists as such that Spark takes; a table of panes is never that long."""
+    if pa.types.is_large_list(column.type):
+        return column.cast(pa.list_(column.type.value_type))
+    return column
 
 
 def panes_schema(slide: Slide) -> pa.Schema:
