@@ -176,9 +176,12 @@ def slide(spark: SparkSession, rows: int, rounds: int) -> None:
     made: Competitors = {f"Windrow {p}": partial(slides.ours, spark, path, window, p) for p in alone.PLANS}
     made |= {name: partial(peer, spark, path, window) for name, peer in slides.SPARK.items()}
     made |= {name: partial(peer, path, window) for name, peer in slides.LOCAL.items()}
-    check_equal(made, slides.totals, "windows")
+    # Spark's own windows are held to be the same by a test; here they would take minutes once more.
     slow = {"Spark window()": made.pop("Spark window()")}
-    timings = race(made, rounds) | race(slow, 1)
+    check_equal(
+        {name: make for name, make in made.items() if name not in slides.FEWER_WINDOWS}, slides.totals, "windows"
+    )
+    timings = race(made, rounds) | race(slow, 1, warm_up=False)
     against = {"/by hand": "Spark SQL, panes by hand", "/window()": "Spark window()", "/limit": "limit, one thread"}
     title = f"Windows of 50 minutes every minute; count, sum, variance: {rows:,} rows, 1,000 groups"
     print(timing.table(title, timings, against))
@@ -205,10 +208,10 @@ SECTIONS = {
 }  # fmt: skip
 
 
-def race(made: Competitors, rounds: int) -> dict[str, timing.Timing]:
+def race(made: Competitors, rounds: int, *, warm_up: bool = True) -> dict[str, timing.Timing]:
     """Time the competitors, each made and run to the end."""
     runs = {name: partial(_run, make) for name, make in made.items()}
-    return timing.race(runs, rounds, report=lambda line: print(f"  {line}", file=sys.stderr, flush=True))
+    return timing.race(runs, rounds, warm_up, report=lambda line: print(f"  {line}", file=sys.stderr, flush=True))
 
 
 def _run(make: Callable[[], object]) -> None:

@@ -15,7 +15,11 @@ from windrow.aggregates import BUILTIN
 from windrow.aggregates.keeper import Keeper, Values
 from windrow.frames.clock import Clock
 from windrow.frames.framer import Framer, Tuples
+from windrow.frames.groups import Directory
 from windrow.testing import example_aggregate
+from windrow.windows.gather import Gatherer
+from windrow.windows.request import Kinds, Slide
+from windrow.windows.slider import Slider
 
 def column(numbers):
     return Values(np.array(numbers), np.empty(0, np.bool_))
@@ -43,6 +47,13 @@ for kind in BUILTIN:
     keeper.accumulate(states, np.array([[0], [0], [1]]), keeper.read(*columns))
     keeper.merge(states, np.zeros(2, np.int64), np.array([1]))
     keeper.finish(states)
+for window in (wr.Sliding(10, every=5), wr.Rows(2), wr.Landmark(5)):
+    types = {"on": pa.int64(), "x": pa.float64()}
+    slide = Slide(Kinds({"w": window}, named=False), "on", (), (), {"s": wr.sum("x"), "v": wr.variance("x")}, types)
+    slider = Slider(slide, Directory([]))
+    tuples = Tuples(np.zeros(3, np.int64), np.arange(3), {}, [column([1.0, 5.0, 2.0])] * 2)
+    slider.add(*Gatherer(slide).gather(tuples))
+    list(slider.report(np.array([2]), final=True))
 counts = {"hits": {}, "misses": {}}
 for name, module in list(sys.modules.items()):
     for value in vars(module).values() if name.startswith("windrow.") else ():
@@ -53,8 +64,9 @@ print(json.dumps(counts))
 """
 
 KERNELS = {"_aggregate": 3, "_accumulate": 20, "_merge": 20, "_finish": 21, "_finish_lists": 5, "_append": 1,
-           "_append_parts": 1, "_delta": 1, "_episodes": 1, "_pairs": 1, "_segments": 1, "_width_cells": 1,
-           "label_runs": 1}  # fmt: skip
+           "_append_parts": 1, "_combine": 4, "_count": 1, "_delta": 1, "_episodes": 1,
+           "_find": 1, "_pairs": 1, "_segments": 1, "_width_cells": 1,
+           "label_runs": 1, "needed_from": 1}  # fmt: skip
 """The kernels that the script runs, and how many kinds of arguments each meets."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,9 @@ HERE = str(Path(__file__).parent)
 def spark() -> Iterator[SparkSession]:
     # Spark's workers must find the functions of `cases.py`, as they must find any module of a user's own.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [HERE, os.environ.get("PYTHONPATH")]))
+    # Each bucket costs a round trip in each batch, and the streams here are small.
+    for module in ("assemble", "fill_stream", "stream"):
+        importlib.import_module(f"windrow.spark.{module}").BUCKETS = 4
     session = wr.session()
     yield session
     session.stop()

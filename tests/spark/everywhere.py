@@ -54,6 +54,7 @@ def main(folder: Path, where: str) -> None:
             assert rows_of(frames.toArrow(), ["g"]) == wanted, (name, plan)
             print(f"{name}: {plan} ok", flush=True)
     check_fill(spark, source)
+    check_slide(source)
     check_sql(spark, source)
     check_stream(spark, folder)
     spark.stop()
@@ -66,6 +67,18 @@ def check_fill(spark: SparkSession, source: wr.ParquetSource) -> None:
     assert filled.num_rows > 0
     assert filled["n"].to_pylist() == filled["count"].to_pylist()
     print("fill ok", flush=True)
+
+
+def check_slide(source: wr.ParquetSource) -> None:
+    """Windows are the same by every plan."""
+    asked = {"on": "t", "by": "g", "agg": {"n": wr.count(), "total": wr.sum("v")}}
+    found = []
+    for plan in ("scan", "native", "shuffle"):
+        windows = wr.slide(source if plan == "scan" else source.df, wr.Sliding(20, every=5), **asked, plan=plan)
+        found.append(sorted(tuple(row.values()) for row in windows.toArrow().to_pylist()))
+    assert len(found[0]) > 100
+    assert found[0] == found[1] == found[2]
+    print("slide ok", flush=True)
 
 
 def check_stream(spark: SparkSession, folder: Path) -> None:

@@ -23,9 +23,9 @@ def run_everywhere(folder: Path, where: str) -> str:
 
 def test_every_plan_over_spark_connect(tmp_path):
     said = run_everywhere(tmp_path, "connect")
-    assert said.count(" ok") == 10
+    assert said.count(" ok") == 11
 
 
 def test_every_plan_on_a_standalone_cluster(cluster, tmp_path):
     said = run_everywhere(tmp_path, cluster.url)
-    assert said.count(" ok") == 10
+    assert said.count(" ok") == 11
