@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import shutil
 from typing import Any
 
 import numpy as np
@@ -149,10 +150,11 @@ def test_on_of_any_type(spark, kind):
     }[kind]
     number = {"date": "unix_date(end)", "timestamp_ntz": "timestampdiff(DAY, TIMESTAMP_NTZ'1970-01-01 00:00:00', end)"}
     window = wr.Sliding(14, every=7) if kind in ("int", "double") else wr.Sliding("14 days", every="7 days")
-    asked: dict[str, Any] = {"on": "on", "agg": {"n": wr.count(), "total": wr.sum("v")}}
+    asked: dict[str, Any] = {"on": "on", "agg": {"n": wr.count(), "total": wr.sum("v"), "last": wr.max("on")}}
     for plan in ("native", "shuffle"):
         found = wr.slide(df.withColumn("on", on), window, **asked, plan=plan)
-        assert dict(found.dtypes)["start"] == kind
+        assert {dict(found.dtypes)[name] for name in ("start", "last")} == {kind}
+        assert found.where("last < start or last >= end").isEmpty()
         ends = found.select(F.expr(number.get(kind, "cast(end as int)")).alias("end"), "n", "total").toPandas()
         wanted = []
         for end in range(-49, 70, 7):
@@ -172,18 +174,22 @@ def stream(spark, folder: str, delay: str | None = f"{DELAY} seconds") -> DataFr
     [
         (KINDS, FREE, {"empty": True}),
         (KINDS[0], ORDERED, {"only_changed": True}),
-        (wr.Rows(10, every=3), ORDERED, {"order_by": ["k", "x"]}),
+        (wr.Rows(10, every=3), ORDERED, {"using": {"median": "Ordered"}}),
     ],
     ids=["time", "order", "rows"],
 )
 def test_a_stream_gives_the_windows_of_a_table(spark, landed, kinds, agg, options, tmp_path):
-    asked: dict[str, Any] = {"on": "t", "by": "g", "agg": agg, **options}
-    asked.setdefault("order_by", ["k", "x"])
-    found, progress = run(wr.slide(stream(spark, landed), kinds, **asked, buckets=3), tmp_path)
-    told = [metrics for p in progress for metrics in p["observedMetrics"].values()]
+    asked: dict[str, Any] = {"on": "t", "by": "g", "agg": agg, "order_by": ["k", "x"], **options}
+    folder, told = tmp_path / "in", []
+    folder.mkdir()
+    for parts in ((0, 1), (2, 3)):
+        # The query is stopped between the second file and the third, and goes on from its checkpoint.
+        for part in parts:
+            shutil.copy2(f"{landed}/part-{part}.parquet", folder)
+        found, progress = run(wr.slide(stream(spark, str(folder)), kinds, **asked, buckets=3), tmp_path)
+        told += [metrics for p in progress for metrics in p["observedMetrics"].values()]
     assert (sum(m["arrived"] for m in told), sum(m["late"] for m in told)) == (3_000, 0)
-    flush = str(tmp_path / "checkpoint")
-    rest = wr.slide(stream(spark, landed), kinds, **asked, flush=flush)
+    rest = wr.slide(stream(spark, str(folder)), kinds, **asked, flush=str(tmp_path / "checkpoint"))
     assert found.num_rows > 100
     assert rest.count() > 0
     got = spark.createDataFrame(found.to_pandas(), rest.schema).unionAll(rest)

@@ -9,10 +9,11 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType, TimestampNTZType
+from pyspark.sql.types import StructType
 
 from windrow.aggregates import AggregateFunction, Count, Max, Mean, Min, Sum, Variance
 from windrow.aggregates.extremes import LARGEST, SMALLEST
+from windrow.aggregates.keeper import Keeper
 from windrow.aggregates.pairs import Pair
 from windrow.frames.groups import Directory
 from windrow.frames.ordering import read_in_order, whole_instants
@@ -50,45 +51,47 @@ def why_not_native_panes(request: Slide) -> str | None:
 def native_panes(df: DataFrame, request: Slide) -> DataFrame:
     """Panes by one aggregation; no row leaves the JVM, only panes do."""
     tuples, layout = select_tuples(df, request)
-    number = pane_number(tuples, request)
     names = iter(layout.values)
     sums: list[Column] = []
     for j, (aggregate, keeper) in enumerate(zip(request.agg.values(), request.keepers, strict=True)):
         read = [next(names) for _ in range(aggregate.reads)]
-        values = [F.lit(1) if at is None else _as_number(tuples, at, request.types[c], keeper.integral)
-                  for at, c in zip(read, aggregate.columns or (request.on,), strict=True)]  # fmt: skip
-        form = _native_form(aggregate)
-        assert form is not None
-        numbers = form(values, keeper.integral)
-        kind = "bigint" if keeper.integral else "double"
-        sums.append(F.count(_together(values)).alias(f"a{j}_seen"))
-        sums += [number_.cast(kind).alias(f"a{j}_numbers{i}") for i, number_ in enumerate(numbers)]
-    return tuples.withColumn("pane", number).groupBy(*layout.by, "pane").agg(*sums)
+        sums += _native_state(f"a{j}_", keeper, read, request.types)
+    return tuples.withColumn("pane", pane_number(request)).groupBy(*layout.by, "pane").agg(*sums)
 
 
-def pane_number(tuples: DataFrame, request: Slide) -> Column:
+def _native_state(prefix: str, keeper: Keeper, read: list[str | None], types: dict[str, pa.DataType]) -> list[Column]:
+    """The columns of the state of an aggregate, as `States` names them; `read` are the columns it reads, if any."""
+    aggregate, integral = keeper.aggregate, keeper.integral
+    kinds = [types[name] for name in aggregate.columns] or [pa.int64()]
+    values = [F.lit(1) if at is None else _as_number(at, kind, integral) for at, kind in zip(read, kinds, strict=True)]
+    form = _native_form(aggregate)
+    assert form is not None
+    numbers = [number.cast("bigint" if integral else "double") for number in form(values, integral)]
+    named = [number.alias(f"{prefix}numbers{i}") for i, number in enumerate(numbers)]
+    return [F.count(_together(values)).alias(f"{prefix}seen"), *named]
+
+
+def pane_number(request: Slide) -> Column:
     """The number of the pane of each tuple, exactly as the kernel counts them."""
-    clock, pane = request.clock, request.pane
-    if clock.kind == "float":
+    pane = request.pane
+    if request.clock.kind == "float":
         return F.floor(column("on") / F.lit(float(pane))).cast("bigint")
-    since = "cast(on as bigint)"
-    if clock.kind == "date":
-        since = "cast(unix_date(on) as bigint)"
-    elif clock.kind == "timestamp":
-        since = "unix_micros(on)"
-        if isinstance(tuples.schema["on"].dataType, TimestampNTZType):
-            since = "timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', on)"
+    since = _integer("on", request.clock.type)
     return F.expr(f"({since} - pmod({since}, {pane}L)) div {pane}L")
 
 
-def _as_number(tuples: DataFrame, at: str, kind: pa.DataType, integral: bool) -> Column:
+def _as_number(at: str, kind: pa.DataType, integral: bool) -> Column:
     """A column as the numbers that the kernel would read."""
-    value = column(at)
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        return F.unix_micros(value)
+    return F.expr(_integer(at, kind)) if integral else column(at).cast("double")
+
+
+def _integer(at: str, kind: pa.DataType) -> str:
+    """An integer, or an instant as the kernel counts it, in SQL."""
     if pa.types.is_date32(kind):
-        return F.unix_date(value)
-    return value.cast("bigint" if integral else "double")
+        return f"cast(unix_date(`{at}`) as bigint)"
+    if pa.types.is_timestamp(kind) and kind.tz is None:
+        return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', `{at}`)"
+    return f"unix_micros(`{at}`)" if pa.types.is_timestamp(kind) else f"cast(`{at}` as bigint)"
 
 
 def _together(values: list[Column]) -> Column:
