@@ -67,6 +67,17 @@ class Asked(Generic[What]):
         return [name for aggregate in self.agg.values() for name in aggregate.columns or (None,)]
 
     @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What a state of it depends on, apart from what is to be found, in words that can be compared."""
+        return {
+            "on": self.on,
+            "by": list(self.by),
+            "order_by": list(self.order_by),
+            "agg": [repr(aggregate) for aggregate in self.agg.values()],
+            "types": {name: str(kind) for name, kind in sorted(self.types.items())},
+        }
+
+    @property
     def keepers(self) -> list[Keeper]:
         """What keeps the states of each aggregate."""
         return [Keeper.of(aggregate, self.types) for aggregate in self.agg.values()]

@@ -49,17 +49,8 @@ class StreamPlan:
     @property
     def fingerprint(self) -> dict[str, Any]:
         """What a state depends on: with anything else it would mean something else."""
-        request = self.request
-        return {
-            "scheme": repr(request.scheme),
-            "on": request.on,
-            "by": list(request.by),
-            "order_by": list(request.order_by),
-            "agg": [repr(aggregate) for aggregate in request.agg.values()],
-            "types": {name: str(kind) for name, kind in sorted(request.types.items())},
-            "ordered": self.ordered,
-            "fragments": self.fragments,
-        }
+        told = {"ordered": self.ordered, "fragments": self.fragments}
+        return {"scheme": repr(self.request.scheme), **self.request.fingerprint, **told}
 
 
 @dataclass

@@ -45,14 +45,10 @@ class SlidePlan:
     @property
     def fingerprint(self) -> dict[str, Any]:
         """What a state depends on: with anything else it would mean something else."""
-        slide, kinds = self.request, self.request.what
+        kinds = self.request.what
         return {
             "windows": {name: repr(window) for name, window in kinds.windows.items()},
-            "on": slide.on,
-            "by": list(slide.by),
-            "order_by": list(slide.order_by),
-            "agg": [repr(aggregate) for aggregate in slide.agg.values()],
-            "types": {name: str(kind) for name, kind in sorted(slide.types.items())},
+            **self.request.fingerprint,
             "ordered": self.ordered,
             "empty": kinds.empty,
             "using": {name: repr(keep) for name, keep in kinds.using.items()},
