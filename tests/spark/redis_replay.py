@@ -27,7 +27,7 @@ def source(spark: SparkSession, url: str) -> DataFrame:
 
 def frames(spark: SparkSession, checkpoint: str, url: str) -> DataStreamWriter:
     """The query, ready to be started."""
-    write = wr.frames(source(spark, url), SCHEME, **ASKED).writeStream.format("redis_streams")
+    write = wr.frames(source(spark, url), SCHEME, **ASKED, buckets=4).writeStream.format("redis_streams")
     return write.option("url", url).option("stream", "frames").option("checkpointLocation", checkpoint)
 
 
