@@ -22,12 +22,16 @@ HERE = str(Path(__file__).parent)
 def spark() -> Iterator[SparkSession]:
     # Spark's workers must find the functions of `cases.py`, as they must find any module of a user's own.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [HERE, os.environ.get("PYTHONPATH")]))
-    # Each bucket costs a round trip in each batch, and the streams here are small.
-    for module in ("assemble", "fill_stream", "stream"):
-        importlib.import_module(f"windrow.spark.{module}").BUCKETS = 4
     session = wr.session()
     yield session
     session.stop()
+
+
+@pytest.fixture
+def few_buckets(monkeypatch) -> None:
+    """Each bucket costs a round trip in each batch, and the streams of tests are small."""
+    for module in ("assemble", "fill_stream", "stream"):
+        monkeypatch.setattr(importlib.import_module(f"windrow.spark.{module}"), "BUCKETS", 4)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 import windrow as wr
 from cases import rows_of, table
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 
 SECOND = 1_000_000
 FILES = 3

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 import windrow as wr
 from cases import QUERIES, frame_locally, rows_of, table
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 
 AGG = {"total": wr.sum("v"), "average": wr.mean("x"), "opening": wr.first("v")}
 SECOND = 1_000_000
