@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml constraints.txt scripts/ensure_python.sh
 
 # numba keys machine code only by the file of the kernel, not by the files of the functions it inlines.
 $(KERNELS): $(STAMP) $(shell find src -name '*.py')
-	@find src -name '*.nb[ic]' -delete
+	@find src -name '*.nb[ic]*' -delete
 	@touch $@
 
 java: ## find Java 17 or newer, or install it (Debian and Ubuntu, as root)

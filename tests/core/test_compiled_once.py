@@ -55,15 +55,14 @@ for window in (wr.Sliding(10, every=5), wr.Rows(2), wr.Landmark(5)):
     slider.add(*Gatherer(slide).gather(tuples))
     list(slider.report(np.array([2]), final=True))
 counts = {"hits": {}, "misses": {}}
-for name, module in list(sys.modules.items()):
-    for value in vars(module).values() if name.startswith("windrow.") else ():
-        if isinstance(value, CPUDispatcher):
-            counts["hits"][value.__name__] = sum(value.stats.cache_hits.values())
-            counts["misses"][value.__name__] = sum(value.stats.cache_misses.values())
+modules = [vars(module).values() for name, module in list(sys.modules.items()) if name.startswith("windrow.")]
+for kernel in {id(value): value for values in modules for value in values if isinstance(value, CPUDispatcher)}.values():
+    for what, found in (("hits", kernel.stats.cache_hits), ("misses", kernel.stats.cache_misses)):
+        counts[what][kernel.__name__] = counts[what].get(kernel.__name__, 0) + sum(found.values())
 print(json.dumps(counts))
 """
 
-KERNELS = {"_aggregate": 3, "_accumulate": 20, "_merge": 20, "_finish": 21, "_finish_lists": 5, "_append": 1,
+KERNELS = {"_aggregate": 3, "_accumulate": 24, "_merge": 20, "_finish": 23, "_finish_lists": 5, "_append": 1,
            "_append_parts": 1, "_combine": 4, "_count": 1, "_delta": 1, "_episodes": 1,
            "_find": 1, "_pairs": 1, "_segments": 1, "_width_cells": 1,
            "label_runs": 1, "needed_from": 1}  # fmt: skip

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
+from windrow import kernels as kernels  # takes care of the code on disk before any is written
+
 _CLASS_OF: dict[type, type] = {}
 _TAG_OF: dict[type, Any] = {}
 
