@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,6 +80,25 @@ class Arrivals:
         more = len(self.reader.directory) - self.last.size
         lowest = self.reader.request.clock.lowest
         self.last = np.concatenate([self.last, np.full(more, lowest, self.last.dtype)])
+
+    # The state, but for the shelf: words about it, a column a group, and an index of what waits.
+
+    def about(self) -> dict[str, Any]:
+        """How far the bucket is."""
+        return {"watermark": self.watermark, "next": self.waiting.next}
+
+    def columns(self) -> dict[str, pa.Array]:
+        """What is known of each group."""
+        if self.ordered:
+            self.grow()
+        return {"last": pa.array(self.last)} if self.ordered else {}
+
+    def restore(self, about: Mapping[str, Any], known: pa.Table, index: pa.Table) -> None:
+        """Go on from what was saved."""
+        self.watermark = about["watermark"]
+        self.waiting.restore(index, about["next"])
+        if self.ordered:
+            self.last = np.array(known.column("last").to_numpy())
 
     def _late(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
         on = self.waiting.instants(table)

@@ -160,15 +160,8 @@ class StreamFramer:
         groups = np.arange(len(self.reader.directory))
         self.framer.grow(groups.size)
         keys = {f"by{i}": key for i, key in enumerate(self.reader.directory.keys())}
-        if self.plan.ordered:
-            self.arrivals.grow()
-            keys["last"] = pa.array(self.arrivals.last)
-        about = {
-            "version": VERSION,
-            "plan": self.plan.fingerprint,
-            "watermark": self.arrivals.watermark,
-            "next": self.arrivals.waiting.next,
-        }
+        keys |= self.arrivals.columns()
+        about = {"version": VERSION, "plan": self.plan.fingerprint, **self.arrivals.about()}
         keys["clock"] = pa.nulls(groups.size, self.plan.request.clock.type)
         known = pa.table({"group": groups, **keys}).replace_schema_metadata({"windrow": json.dumps(about)})
         return pack([known, self.arrivals.waiting.index(), *pack_state(self.framer.export(groups))])
@@ -184,10 +177,7 @@ class StreamFramer:
         check_state(about, VERSION, plan.fingerprint)
         bucket.reader.directory.encode([known.column(f"by{i}") for i in range(len(plan.request.by))], known.num_rows)
         bucket.framer.adopt(np.arange(known.num_rows), unpack_state(state, bucket.framer))
-        bucket.arrivals.waiting.restore(waiting, about["next"])
-        bucket.arrivals.watermark = about["watermark"]
-        if plan.ordered:
-            bucket.arrivals.last = np.array(known.column("last").to_numpy())
+        bucket.arrivals.restore(about, known, waiting)
         return bucket
 
 

@@ -201,12 +201,14 @@ def _gather(
         reader, gatherer = Reader(request, layout), Gatherer(request)
         heap = PaneHeap(request, reader.directory)
         for table in read(batches):
-            for panes in heap.add(*gatherer.gather(reader.read(table))):
-                yield from panes.to_batches()
-        for panes in heap.rest():
-            yield from panes.to_batches()
+            yield from _batches(heap.add(*gatherer.gather(reader.read(table))))
+        yield from _batches(heap.rest())
 
     return gather
+
+
+def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+    return (batch for table in tables for batch in table.to_batches())
 
 
 # Windows.
@@ -226,10 +228,8 @@ def _combine(request: Slide) -> MapInArrow:
         slider = Slider(request, Directory(request.by_types))
         for table in in_larger_tables(batches):
             slider.add(*slider.read(table))
-            for windows in slider.report(slider.latest()):
-                yield from windows.to_batches()
-        for windows in slider.report(slider.latest(), final=True):
-            yield from windows.to_batches()
+            yield from _batches(slider.report(slider.latest()))
+        yield from _batches(slider.report(slider.latest(), final=True))
 
     return combine
 
@@ -250,9 +250,7 @@ def _slide_sorted(request: Slide, layout: Layout) -> MapInArrow:
         gatherer = Gatherer(request, slider.kept)
         for table in whole_instants(in_larger_tables(batches), layout.on, request.clock):
             slider.add(*gatherer.gather(read_in_order(reader, table)))
-            for windows in slider.report(gatherer.past(slider.latest())):
-                yield from windows.to_batches()
-        for windows in slider.report(gatherer.past(slider.latest()), final=True):
-            yield from windows.to_batches()
+            yield from _batches(slider.report(gatherer.past(slider.latest())))
+        yield from _batches(slider.report(gatherer.past(slider.latest()), final=True))
 
     return run

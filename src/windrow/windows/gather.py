@@ -113,11 +113,17 @@ def _distinct(group: Indices, number: Indices) -> tuple[Panes, Indices]:
         n = _look_up(group, number, low, width, table, slots, made[0], made[1])
         return Panes(made[0, :n].copy(), made[1, :n].copy()), slots
     order = np.lexsort((number, group))
-    other = np.ones(order.size, np.bool_)
-    other[1:] = (np.diff(group[order]) != 0) | (np.diff(number[order]) != 0)
+    other = differs(group[order], number[order])
     slots[order] = np.cumsum(other) - 1
     rows = order[other]
     return Panes(group[rows], number[rows]), slots
+
+
+def differs(group: Indices, number: Indices) -> npt.NDArray[np.bool_]:
+    """Whether each of these sorted panes is another one than that before it."""
+    other = np.ones(group.size, np.bool_)
+    other[1:] = (np.diff(group) != 0) | (np.diff(number) != 0)
+    return other
 
 
 @njit(cache=True)

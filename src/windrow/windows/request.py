@@ -70,10 +70,9 @@ class Slide(Asked[Kinds]):
     def kept(self) -> dict[tuple[int, int], Kept]:
         """What synopses keep, by the number of the aggregate and of the kind of window; nothing in them yet."""
         asked = [(j, self.what.using[name]) for j, name in enumerate(self.agg) if name in self.what.using]
+        keepers = self.keepers if asked else []
         return {
-            (j, k): Kept(keep, self.keepers[j], shape, self.pane)
-            for j, keep in asked
-            for k, shape in enumerate(self.shapes)
+            (j, k): Kept(keep, keepers[j], shape, self.pane) for j, keep in asked for k, shape in enumerate(self.shapes)
         }
 
     def check(self) -> None:

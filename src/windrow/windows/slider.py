@@ -19,6 +19,7 @@ from windrow.aggregates.keeper import Keeper
 from windrow.aggregates.states import States
 from windrow.frames.groups import Directory
 from windrow.windows.changes import Changes
+from windrow.windows.gather import differs
 from windrow.windows.panes import NEVER, Indices, Panes, Progress, Ranges, combined, needed_from, windows_over
 from windrow.windows.request import Slide
 
@@ -127,11 +128,8 @@ class Slider:
         """Let go what no window needs any more."""
         group, number = self.panes
         needed = np.full(self.after.shape[1], np.iinfo(np.int64).max)
-        for k, shape in enumerate(self.shapes):
-            length = 0 if shape.length is None else shape.length // self.pane
-            needed_from(
-                self.after[k], length, shape.every // self.pane, (shape.emit or shape.every) // self.pane, needed
-            )
+        for after, shape in zip(self.after, self.shapes, strict=True):
+            needed_from(after, *shape.in_panes(self.pane), needed)
         old = number < needed[group]
         if not old.any():
             return
@@ -165,8 +163,7 @@ def merged(keepers: Sequence[Keeper], pieces: Sequence[tuple[Panes, list[States]
     order = np.lexsort((number, group))
     group, number = group[order], number[order]
     states = [reduce(States.joined, parts).keep(order) for parts in zip(*(kept for _, kept in pieces), strict=True)]
-    other = np.ones(group.size, np.bool_)
-    other[1:] = (np.diff(group) != 0) | (np.diff(number) != 0)
+    other = differs(group, number)
     rows = np.flatnonzero(other)
     if rows.size < group.size:
         into, parts = rows[np.cumsum(other) - 1], np.flatnonzero(~other)

@@ -118,18 +118,11 @@ class StreamSlider:
         kept = np.unique(slider.panes.group) if self._forgets else np.arange(groups)
         columns = {f"by{i}": key.take(pa.array(kept)) for i, key in enumerate(self.reader.directory.keys())}
         columns |= {f"after{k}": pa.array(after[kept]) for k, after in enumerate(slider.after)}
-        if self.plan.ordered:
-            self.arrivals.grow()
-            columns["last"] = pa.array(self.arrivals.last)
+        columns |= self.arrivals.columns()
         if self.slide.unit != "time":
             self.gatherer.grow(groups)
             columns |= {"counted": pa.array(self.gatherer.counted), "latest": pa.array(self.gatherer.latest)}
-        about = {
-            "version": VERSION,
-            "plan": self.plan.fingerprint,
-            "watermark": self.arrivals.watermark,
-            "next": self.arrivals.waiting.next,
-        }
+        about = {"version": VERSION, "plan": self.plan.fingerprint, **self.arrivals.about()}
         known = pa.table({"group": kept, **columns}).replace_schema_metadata({"windrow": json.dumps(about)})
         held = {"group": pa.array(np.searchsorted(kept, slider.panes.group)), "pane": pa.array(slider.panes.number)}
         for j, states in enumerate(slider.states):
@@ -147,7 +140,7 @@ class StreamSlider:
         known, waiting, held, *more = unpack(data)
         about = json.loads(known.schema.metadata[b"windrow"])
         check_state(about, VERSION, plan.fingerprint)
-        slider, arrivals = bucket.slider, bucket.arrivals
+        slider = bucket.slider
         bucket.reader.directory.encode([known.column(f"by{i}") for i in range(len(plan.request.by))], known.num_rows)
         slider.after = np.array([known.column(f"after{k}").to_numpy() for k in range(len(slider.shapes))])
         slider.panes = Panes(*(np.array(held.column(name).to_numpy()) for name in ("group", "pane")))
@@ -156,10 +149,7 @@ class StreamSlider:
             change.restore(more.pop(0))
         for kept in slider.kept.values():
             kept.restore([more.pop(0), more.pop(0)])
-        arrivals.waiting.restore(waiting, about["next"])
-        arrivals.watermark = about["watermark"]
-        if plan.ordered:
-            arrivals.last = np.array(known.column("last").to_numpy())
+        bucket.arrivals.restore(about, known, waiting)
         if plan.request.unit != "time":
             gatherer = bucket.gatherer
             gatherer.counted, gatherer.latest = (np.array(known.column(n).to_numpy()) for n in ("counted", "latest"))
