@@ -43,7 +43,7 @@ check: java venv $(KERNELS) ## lint, format, types, layers, examples in docstrin
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest --doctest-modules src
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --doctest-modules src
 	$(BIN)/python -m pytest --doctest-glob=README.md README.md
 
 bench: java venv $(KERNELS) ## Windrow beside its peers (makes its data in bench-data/ first)

@@ -21,6 +21,7 @@ import data
 import fragments
 import latency
 import peers
+import picks
 import slides
 import streams
 import synopses
@@ -164,9 +165,10 @@ def tow(spark: SparkSession, rows: int, rounds: int) -> None:
 
 
 def windows(spark: SparkSession, rows: int, rounds: int) -> None:
-    """Each exact synopsis beside the rolling functions of other libraries; no Spark in it."""
+    """Each synopsis, the exact ones beside the rolling functions of other libraries; no Spark in it."""
     report = lambda line: print(f"  {line}", file=sys.stderr, flush=True)  # noqa: E731
     print(synopses.table(max(1, rows // 20), max(1, rounds // 2), report))
+    print(synopses.approximate(report))
 
 
 def slide(spark: SparkSession, rows: int, rounds: int) -> None:
@@ -202,9 +204,15 @@ def slide(spark: SparkSession, rows: int, rounds: int) -> None:
         say(f"{plan}: dearest over cheapest overlap", max(found) / min(found), "at most 1.5")
 
 
+def planner(spark: SparkSession, rows: int, rounds: int) -> None:
+    """The planner's picks, held to measurements; no Spark in it."""
+    report = lambda line: print(f"  {line}", file=sys.stderr, flush=True)  # noqa: E731
+    print(picks.table(max(26, min(208, rows // 96_000)), report))
+
+
 SECTIONS = {
     "threshold": threshold, "delta": delta, "tiny": tiny, "cores": cores, "memory": memory, "stream": stream,
-    "latency": latencies, "fragments": tow, "slide": slide, "synopses": windows,
+    "latency": latencies, "fragments": tow, "slide": slide, "synopses": windows, "picks": planner,
 }  # fmt: skip
 
 

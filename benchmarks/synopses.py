@@ -21,7 +21,22 @@ import polars as pl
 
 import timing
 import windrow as wr
-from windrow.synopses import DABA, ExpirationList, FiBA, Ordered, Panes, Recomputation, Retention, TwoStacks
+from windrow.planner import measure as planner
+from windrow.planner.workload import APPROACHES, WHOLE, Workload
+from windrow.synopses import (
+    DABA,
+    Accuracy,
+    ExpirationList,
+    ExponentialHistogram,
+    FiBA,
+    GreenwaldKhanna,
+    Ordered,
+    Panes,
+    Recomputation,
+    Retention,
+    Synopsis,
+    TwoStacks,
+)
 
 WINDOWS = (100, 10_000, 1_000_000)
 AGGREGATES = {"sum": wr.sum("x"), "max": wr.max("x"), "variance": wr.variance("x"), "median": wr.median("x")}
@@ -131,12 +146,57 @@ def table(rows: int, rounds: int, report: Callable[[str], object] = lambda line:
     return "\n".join(lines)
 
 
+APPROXIMATE = {
+    "sum": wr.sum("x"),
+    "variance": wr.variance("x"),
+    "median": wr.median("x"),
+    "heavy hitters": wr.heavy_hitters("x", 0.1),
+}
+
+
+def approximate(report: Callable[[str], object] = lambda line: None) -> str:
+    """What approximate synopses cost, at windows of all sizes; none of the peers has any."""
+    lines = ["Approximate synopses, ε 0.01, δ 0.001 where drawn at random: nanoseconds an element, bytes"]
+    lines.append(f"{'':44}{'':24}{'slide 1':>10}{'slide R/10':>12}{'update':>10}{'bytes':>12}")
+    for name, aggregate in APPROXIMATE.items():
+        for window in WINDOWS:
+            job, before = f"{name}, window {window:,}", ""
+            for kind in APPROACHES:
+                row = _approximate(aggregate, window, kind, name)
+                if row is not None:
+                    report(f"{job}: {kind.__name__} {row}")
+                    lines.append(f"{'' if job == before else job:44}{kind.__name__:24}{row}")
+                    before = job
+    lines.append(f"{'median of all elements':44}{'GreenwaldKhanna':24}{_greenwald_khanna():>32,.1f}")
+    return "\n".join(lines)
+
+
+def _greenwald_khanna() -> float:
+    """Nanoseconds an element; it keeps to no window."""
+    x = np.random.default_rng(7).random(2_000_000)
+    make = partial(GreenwaldKhanna, APPROXIMATE["median"], accuracy=Accuracy(0.01))
+    make().update(np.arange(10), x[:10])
+    timings = timing.race({"update": lambda: make().update(np.arange(x.size), x)}, 3, warm_up=False)
+    return 1e9 * timings["update"].median / x.size
+
+
+def _approximate(aggregate: wr.AggregateFunction, window: int, kind: type[Synopsis], name: str) -> str | None:
+    delta = 0.0 if kind.deterministic else 0.001
+    data = WHOLE if name == "heavy hitters" or kind is ExponentialHistogram else "uniform"
+    works = [Workload(aggregate, window, slide, 0.01, delta, data=data) for slide in (1, window // 10)]
+    if kind.exact or works[0].why_not(kind):
+        return None
+    one, tenth = (planner.measure(work, kind, planner.QUICK) for work in works)
+    return f"{one.time:>10,.0f}{tenth.time / works[1].slide:>12,.1f}{tenth.update:>10,.1f}{tenth.bytes:>12,}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     print(table(options.rows, options.rounds))
+    print(approximate())
 
 
 if __name__ == "__main__":

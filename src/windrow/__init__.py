@@ -41,6 +41,7 @@ from windrow.errors import (
     WindrowError,
 )
 from windrow.frames import Aggregate, Boundary, Custom, Delta, DoubleBoundary, Gap, Scheme, Threshold
+from windrow.planner import Advice, advise
 from windrow.spark import (
     ParquetSource,
     assemble,
@@ -61,6 +62,7 @@ from windrow.windows import DistinctTimes, Keep, Landmark, Rows, Sliding, Tumbli
 __version__ = "0.1.0"
 
 __all__ = [
+    "Advice",
     "Aggregate",
     "AggregateFunction",
     "Boundary",
@@ -88,6 +90,7 @@ __all__ = [
     "Window",
     "WindrowError",
     "__version__",
+    "advise",
     "assemble",
     "buffer_stats",
     "center_of_mass",

@@ -24,6 +24,8 @@ from typing import Any, NoReturn
 
 from windrow import __version__
 from windrow.commands import Commands
+from windrow.commands.advise import add_advise
+from windrow.commands.calibrate import add_calibrate
 from windrow.commands.demo import add_demo
 from windrow.commands.failures import bad_input, gist
 from windrow.commands.fill import add_fill
@@ -49,7 +51,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"windrow {__version__}")
     commands: Commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for add in (add_demo, add_frames, add_fill, add_study):
+    for add in (add_demo, add_frames, add_fill, add_advise, add_calibrate, add_study):
         add(commands)
     for command in commands.choices.values():
         command.add_argument("--debug", action="store_true", help="show a traceback and Spark's log for any error")

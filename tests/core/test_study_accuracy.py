@@ -11,9 +11,9 @@ import pytest
 
 from windrow.aggregates import Quantile, Variance
 from windrow.cli import main
+from windrow.planner.streams import STREAMS, make_stream
 from windrow.studies.accuracy import Finding, Study, answers_of
 from windrow.studies.report import exceptions, notes, verdict
-from windrow.studies.streams import STREAMS, make_stream
 from windrow.studies.thesis_tables import PHI, RETENTIONS, SLIDE, THESIS_TABLES
 from windrow.studies.truth import Truth
 from windrow.synopses import Accuracy, BiasedReservoir, PaneReservoirs, Retention

@@ -288,3 +288,36 @@ def test_explain_says_which_plan_and_why(spark, landed):
         wr.explain(source, wr.Gap("1 minute"), on="t", empty=True)
     with pytest.raises(wr.UnsupportedError, match="is for frames"):
         wr.explain(source, KINDS, **asked, agg=NATIVE, fragments=True)
+
+
+@pytest.mark.parametrize(
+    "window",
+    [wr.Rows(400, every=2), wr.DistinctTimes(150), wr.Sliding("20 minutes", every="10 seconds")],
+    ids=["rows", "times", "time"],
+)
+def test_what_the_planner_chooses_tells_the_same(spark, landed, window):
+    agg = {"median": wr.median("x"), "low": wr.quantile("k", 0.05), "often": wr.mode("k"), "n": wr.count()}
+    asked: dict[str, Any] = {"on": "t", "by": "g", "agg": agg, "order_by": ["k", "x"]}
+    df = spark.read.parquet(landed)
+    told = str(wr.explain(df, window, **asked))
+    assert "the model says" in told
+    keys = ["g", "end", "start", "n"]
+    check_same(wr.slide(df, window, **asked), wr.slide(df, window, **asked, using=None), keys)
+
+
+def test_only_what_is_not_asked_for_is_chosen(spark, landed):
+    df = spark.read.parquet(landed)
+    asked: dict[str, Any] = {"on": "t", "by": "g", "agg": {"m": wr.median("x"), "q": wr.quantile("x", 0.9)}}
+    told = str(wr.explain(df, wr.Rows(2_000), **asked, using={"m": None, "q": wr.Keep("ArasuMankuFixed", eps=0.1)}))
+    assert "'q' is kept by ArasuMankuFixed, as asked for" in told
+    assert "'m'" not in told
+    assert "'m' is kept by Ordered" in str(wr.explain(df, wr.Rows(2_000), **asked, using={"q": None}))
+
+
+def test_a_plan_that_does_not_sort_leaves_nothing_to_choose(spark, landed):
+    asked: dict[str, Any] = {"on": "t", "by": "g", "agg": {"m": wr.median("x"), "n": wr.count()}}
+    window = wr.Sliding("20 minutes", every="10 seconds")
+    source = wr.parquet(spark, landed)
+    assert wr.explain(source, window, **asked, plan="scan").plan == "scan"
+    keys = ["g", "end", "start", "n"]
+    check_same(wr.slide(source, window, **asked, plan="scan"), wr.slide(source, window, **asked), keys)

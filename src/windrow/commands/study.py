@@ -5,14 +5,20 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import IO
 
 from windrow.commands import Commands
 from windrow.errors import OutputError, SpecError
+from windrow.planner.streams import STREAMS
 from windrow.studies.accuracy import Finding, Study
+from windrow.studies.design_space import APPROACHES, NUMBERS, SECTION, DesignSpace, Sample
+from windrow.studies.design_space_report import beside_measured, beside_models, write_samples
+from windrow.studies.design_space_report import notes as design_space_notes
 from windrow.studies.report import beside_thesis, exceptions, notes, on_all_data, verdict, write_csv
-from windrow.studies.streams import STREAMS
-from windrow.studies.thesis_tables import THESIS_TABLES
+from windrow.studies.stops import where_it_stops, why_it_stops
+from windrow.studies.thesis_tables import THESIS_TABLES, What
 from windrow.terminal import SparkLog, print_table, steps
 
 WIDTH = 100
@@ -21,11 +27,12 @@ WIDTH = 100
 def add_study(commands: Commands) -> None:
     """Declare the command, and the studies below it."""
     parser = commands.add_parser(
-        "study", help="measure how accurate synopses are, beside the literature", allow_abbrev=False,
+        "study", help="measure how accurate synopses are and what they cost, beside the literature", allow_abbrev=False,
         description="Measure again what the literature measured, and print both.",
     )  # fmt: skip
     studies: Commands = parser.add_subparsers(metavar="STUDY", required=True)
     _add_accuracy(studies)
+    _add_design_space(studies)
 
 
 def _add_accuracy(studies: Commands) -> None:
@@ -44,26 +51,74 @@ def _add_accuracy(studies: Commands) -> None:
         help=f"only these data: {', '.join(STREAMS)} (default: all, those beyond uniform with fewer measurements)",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="another seed makes other data (default 0)")
+    _add_common(parser, "setting")
+    parser.set_defaults(run=run)
+
+
+def _add_design_space(studies: Commands) -> None:
+    parser = studies.add_parser(
+        "design-space", help="time and memory of approaches to variance and quantiles", allow_abbrev=False,
+        description="Make the tables 6.1 to 6.7, 6.12 to 6.17 and 7.1 to 7.32 of 'On a design space for sliding "
+        "windows' anew, and find where each approach stops to pay, as its section 9.1 does.",
+    )  # fmt: skip
+    parser.add_argument(
+        "--table", action="append", choices=NUMBERS, default=[], metavar="N",
+        help=f"only this table, may be repeated: 6.1 to 6.7, 6.12 to 6.17, 7.1 to 7.32, and {SECTION} for where each "
+        "approach stops to pay",
+    )  # fmt: skip
+    _add_common(parser, "measurement")
+    parser.set_defaults(run=run_design_space)
+
+
+def _add_common(parser: argparse.ArgumentParser, each: str) -> None:
+    """Declare what all studies can be asked for."""
     parser.add_argument("--quick", action="store_true", help="only short retentions, and fewer measurements")
-    parser.add_argument("--out", metavar="FILE.csv", help="write every setting to a CSV file too")
+    parser.add_argument("--out", metavar="FILE.csv", help=f"write every {each} to a CSV file too")
     parser.add_argument("--overwrite", action="store_true", help="replace what is at --out")
     # What `windrow study --debug accuracy` says must not be undone by a default.
     parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show a traceback of any error")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, log: SparkLog) -> None:
     """Measure, print, and write."""
     if args.seed < 0:
         raise SpecError(f"--seed: {args.seed} is no seed; it must be a whole number of at least 0")
-    if args.overwrite and args.out is None:
-        raise SpecError("--overwrite means nothing without --out")
-    out = None if args.out is None else _check_out(Path(args.out), args.overwrite)
+    out = _out(args)
     study = Study.asked(args.table, args.data, seed=args.seed, quick=args.quick)
     findings = _measure(study)
     if out is not None:
-        _write(findings, out)
+        _write(out, lambda file: write_csv(findings, file), f"{len(findings):,} settings")
     _show(study, findings)
+
+
+def run_design_space(args: argparse.Namespace, log: SparkLog) -> None:
+    """Measure what approaches cost, print, and write."""
+    out = _out(args)
+    study = DesignSpace.asked(args.table, quick=args.quick)
+    runs, samples = list(study.runs), list[Sample]()
+    with steps(len(runs)) as begin:
+        for each in runs:
+            begin(str(each))
+            samples += each.samples()
+    if out is not None:
+        _write(out, lambda file: write_samples(samples, file), f"{len(samples):,} measurements")
+    _show_design_space(study, samples)
+
+
+def _show_design_space(study: DesignSpace, samples: list[Sample]) -> None:
+    for number in APPROACHES:
+        if number in study.numbers:
+            print_table(beside_measured(study, samples, number))
+        models = beside_models(study, samples, number)
+        if models:
+            print_table(models)
+    said = list(design_space_notes(study, samples))
+    if SECTION in study.numbers:
+        aggregates: tuple[What, ...] = ("variance", "quantiles")
+        for aggregate in aggregates:
+            print_table(where_it_stops(samples, aggregate))
+            said.append(why_it_stops(samples, aggregate))
+    _list(said)
 
 
 def _measure(study: Study) -> list[Finding]:
@@ -81,14 +136,23 @@ def _show(study: Study, findings: list[Finding]) -> None:
         if beside:
             print_table(beside)
         print_table(on_all_data(table, findings))
-    for note in notes(study.tables, findings):
-        print(textwrap.fill(note, WIDTH, initial_indent="- ", subsequent_indent="  "))
+    _list(notes(study.tables, findings))
     missed = list(exceptions(findings))
     if missed:
         print("\nAbove ε more often than δ, on which data and in how many settings:")
-        for line in missed:
-            print(textwrap.fill(line, WIDTH, initial_indent="- ", subsequent_indent="  "))
+        _list(missed)
     print(f"\n{verdict(findings)}")
+
+
+def _list(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(textwrap.fill(line, WIDTH, initial_indent="- ", subsequent_indent="  "))
+
+
+def _out(args: argparse.Namespace) -> Path | None:
+    if args.overwrite and args.out is None:
+        raise SpecError("--overwrite means nothing without --out")
+    return None if args.out is None else _check_out(Path(args.out), args.overwrite)
 
 
 def _check_out(path: Path, overwrite: bool) -> Path:
@@ -103,14 +167,15 @@ def _check_out(path: Path, overwrite: bool) -> Path:
     return path
 
 
-def _write(findings: list[Finding], path: Path) -> None:
+def _write(path: Path, write: Callable[[IO[str]], None], what: str) -> None:
+    """Write a file, whole or not at all, and say so."""
     beside = path.with_name(f".{path.name}.tmp")
     try:
         with beside.open("w", newline="", encoding="utf-8") as file:
-            write_csv(findings, file)
+            write(file)
         beside.replace(path)
     except OSError as error:
         raise OutputError(f"--out: {path}: cannot be written: {error.strerror}") from None
     finally:
         beside.unlink(missing_ok=True)
-    print(f"wrote {len(findings):,} settings to {path}", file=sys.stderr)
+    print(f"wrote {what} to {path}", file=sys.stderr)

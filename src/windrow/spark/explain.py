@@ -12,6 +12,7 @@ from windrow.frames import Scheme
 from windrow.spark.batch import plan_frames
 from windrow.spark.parquet import ParquetSource
 from windrow.spark.plans import Choice
+from windrow.spark.resolve import AUTO
 from windrow.spark.slide import Using, Windows, plan_slide
 from windrow.spark.stream import StreamOptions
 
@@ -29,7 +30,7 @@ def explain(
     fragments: bool = False,
     empty: bool = False,
     only_changed: bool = False,
-    using: Using = None,
+    using: Using = AUTO,
     ordered: bool = False,
     late: str = "drop",
     buckets: int | None = None,
@@ -52,7 +53,11 @@ def explain(
         if fragments:
             raise UnsupportedError("fragments=True is for frames; windows are reported early by emit=")
         return plan_slide(source, what, *common, empty, only_changed, using, options)[0]
-    for option, value in (("empty", empty), ("only_changed", only_changed), ("using", using)):
+    for option, value in (
+        ("empty", empty),
+        ("only_changed", only_changed),
+        ("using", None if using == AUTO else using),
+    ):
         if value:
             raise UnsupportedError(f"{option}={value!r} is for windows, and {what!r} gives frames")
     return plan_frames(source, what, *common, options)[0]

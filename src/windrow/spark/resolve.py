@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,9 +20,13 @@ from windrow.errors import ColumnError, SpecError, TypeMismatchError, WindrowErr
 from windrow.frames import Aggregate, Scheme
 from windrow.frames.clock import Clock
 from windrow.frames.request import Request
+from windrow.planner.model import current_model, shipped_model
+from windrow.planner.slides import choose
 from windrow.windows import Keep, Window
 from windrow.windows.request import Kinds, Slide
 
+AUTO = "auto"
+"""What says that the planner chooses."""
 FRAME_COLUMNS = ("frame", "start", "end", "closed_at", "count", "complete")
 
 
@@ -62,21 +67,33 @@ def resolve_windows(
     *,
     empty: bool,
     only_changed: bool,
-    using: Any = None,
-) -> Slide:
-    """The request for windows, or the one error that says what is wrong with it."""
+    using: Any = AUTO,
+    sorts: bool = True,
+) -> tuple[Slide, tuple[str, ...]]:
+    """The request for windows, and why its aggregates are kept as they are; or the one error that says what is wrong.
+
+    Unless the plan `sorts`, no synopsis is chosen: they take tuples in order.
+    """
     for option, value in (("empty", empty), ("only_changed", only_changed)):
         if not isinstance(value, bool):
             raise SpecError(f"{option}: {value!r} is neither True nor False")
     roles = resolve_roles(df, on, by, agg, order_by)
-    kinds = Kinds(*named_windows(windows), empty, only_changed, named_synopses(using, roles[3]))
+    asked = named_synopses(using, roles[3])
+    kinds = Kinds(*named_windows(windows), empty, only_changed, {name: k for name, k in asked.items() if k is not None})
     slide = Slide(kinds, *roles)
     if not slide.agg:
         raise SpecError("agg: windows without an aggregate tell nothing; give one such as {'cars': wr.sum('volume')}")
     slide.check()
+    # A stream must choose alike when it is started again, whatever was calibrated in between.
+    chosen = choose(slide, shipped_model if df.isStreaming else current_model, asked if sorts else slide.agg)
+    keeps = {name: choice.keep for name, choice in chosen.items() if choice.keep is not None}
+    if keeps:
+        slide = replace(slide, what=replace(kinds, using={**kinds.using, **keeps}))
+        slide.check()
     check_distinct([*slide.by, *(name for name, _ in slide.leading), *slide.agg], "the result")
     _ = slide.schema
-    return slide
+    told = [f"{name!r} is kept by {keep.synopsis}, as asked for" for name, keep in kinds.using.items()]
+    return slide, (*told, *(choice.reason for choice in chosen.values()))
 
 
 def named_windows(windows: Any) -> tuple[dict[str, Window], bool]:
@@ -99,13 +116,17 @@ def named_windows(windows: Any) -> tuple[dict[str, Window], bool]:
     return named, True
 
 
-def named_synopses(using: Any, agg: Mapping[str, AggregateFunction]) -> dict[str, Keep]:
-    """Which synopsis keeps which aggregate; one that is given without a name keeps all."""
-    asked = using if isinstance(using, Mapping) else dict.fromkeys(agg, using) if using is not None else {}
+def named_synopses(using: Any, agg: Mapping[str, AggregateFunction]) -> dict[str, Keep | None]:
+    """What keeps each aggregate that it is said for: a synopsis, or panes, which is None. The others are `AUTO`."""
+    asked = using if isinstance(using, Mapping) else dict.fromkeys(agg, using)
     for name in asked:
         if name not in agg:
             raise SpecError(f"using: {name!r} is none of the aggregates {', '.join(map(repr, agg))}")
-    return {name: keep if isinstance(keep, Keep) else Keep(keep) for name, keep in asked.items()}
+    return {
+        name: keep if keep is None or isinstance(keep, Keep) else Keep(keep)
+        for name, keep in asked.items()
+        if keep != AUTO
+    }
 
 
 def resolve_roles(

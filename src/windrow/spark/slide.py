@@ -26,7 +26,7 @@ from windrow.spark.panes import (
 )  # fmt: skip
 from windrow.spark.parquet import ParquetSource, check_files
 from windrow.spark.plans import Choice, check_call, spark_schema
-from windrow.spark.resolve import resolve_windows
+from windrow.spark.resolve import AUTO, resolve_windows
 from windrow.spark.scan import ScanSource, scan_source
 from windrow.spark.stream import StreamOptions, check_stream, in_stream, with_late
 from windrow.windows import Keep, Window
@@ -34,7 +34,7 @@ from windrow.windows.request import Slide
 from windrow.windows.stream import SlidePlan
 
 Windows: TypeAlias = Window | Sequence[Window] | Mapping[str, Window]
-Using: TypeAlias = str | Keep | Mapping[str, str | Keep] | None
+Using: TypeAlias = str | Keep | Mapping[str, str | Keep | None] | None
 
 
 def slide(
@@ -49,7 +49,7 @@ def slide(
     plan: str = "auto",
     empty: bool = False,
     only_changed: bool = False,
-    using: Using = None,
+    using: Using = AUTO,
     ordered: bool = False,
     late: str = "drop",
     buckets: int | None = None,
@@ -81,9 +81,11 @@ def slide(
     only_changed
         Report a window only if an aggregate differs from that of the group's window before it.
     using
-        Which synopsis keeps the windows instead of panes: the name of one of `windrow.synopses`, or a `wr.Keep` that
-        says how wrong it may be, for all aggregates or in a dict from their names. It takes each group's tuples in
-        order, one group after the other.
+        What keeps the windows, for all aggregates or in a dict from their names: `"auto"` (default), the name of a
+        synopsis of `windrow.synopses`, a `wr.Keep` that says how wrong it may be, or None for panes. A synopsis takes
+        each group's tuples in order, one group after the other. `"auto"` follows the planner: aggregates whose state
+        is a few numbers are kept by panes; for quantiles, the median and the mode, panes would keep all values, so
+        what the cost model finds cheapest is taken, within the aggregate's `eps`. `wr.explain` says what and why.
     ordered
         Streams only: the promise that each group's tuples arrive in order. A window is then due as soon as its group
         has a tuple past it, no watermark is needed, and `on` may be of any type.
@@ -142,12 +144,27 @@ def plan_slide(
 ) -> tuple[Choice, DataFrame]:
     """The plan that runs, and its result."""
     df = check_call(source, nulls_on, plan)
-    request = resolve_windows(df, windows, on, by, agg, order_by, empty=empty, only_changed=only_changed, using=using)
-    never_null = {*request.by, *(name for name, _ in request.leading)}
-    schema = spark_schema(df, request, request.schema, ("start", "end"), never_null)
+    sorts = plan in ("auto", "shuffle")
+    request, kept = resolve_windows(
+        df, windows, on, by, agg, order_by, empty=empty, only_changed=only_changed, using=using, sorts=sorts
+    )
     if df.isStreaming:
-        return _streamed(df, request, schema, options, nulls_on)
-    options.refuse_for_tables()
+        choice, result = _streamed(df, request, options, nulls_on)
+    else:
+        options.refuse_for_tables()
+        choice, result = _tabled(source, df, request, nulls_on, plan)
+    return Choice(choice.plan, (*choice.reasons, *kept)), result
+
+
+def _schema(df: DataFrame, request: Slide) -> StructType:
+    never_null = {*request.by, *(name for name, _ in request.leading)}
+    return spark_schema(df, request, request.schema, ("start", "end"), never_null)
+
+
+def _tabled(
+    source: DataFrame | ParquetSource, df: DataFrame, request: Slide, nulls_on: str, plan: str
+) -> tuple[Choice, DataFrame]:
+    schema = _schema(df, request)
     share = f"panes of {request.pane:,} steps" if request.unit == "time" else f"panes of {request.pane:,} tuples"
     against: list[str] = []
     if plan in ("auto", "scan"):
@@ -171,8 +188,7 @@ def plan_slide(
     if request.commutes:
         reason = f"{share}, aggregated by the compiled kernel before a shuffle of panes"
         return Choice("shuffle", (*against, reason)), windows_of_panes(gathered_panes(df, request), request, schema)
-    kept = "".join(f", {name!r} is kept by {keep.synopsis}" for name, keep in request.what.using.items())
-    reason = f"{share}: each group's tuples are sorted by Spark, and aggregated by the compiled kernel{kept}"
+    reason = f"{share}: each group's tuples are sorted by Spark, and aggregated by the compiled kernel"
     return Choice("shuffle", (*against, reason)), ordered_windows(df, request, schema)
 
 
@@ -185,12 +201,10 @@ def _scan(source: DataFrame | ParquetSource, request: Slide, nulls_on: str) -> S
     return scan_source(source, request)
 
 
-def _streamed(
-    df: DataFrame, request: Slide, schema: StructType, options: StreamOptions, nulls_on: str
-) -> tuple[Choice, DataFrame]:
+def _streamed(df: DataFrame, request: Slide, options: StreamOptions, nulls_on: str) -> tuple[Choice, DataFrame]:
     check_stream(df, request, options)
     due = "their group has a tuple past them" if options.ordered else f"the watermark of {request.on!r} is past them"
     waits = "" if request.commutes or options.ordered else "; tuples wait for it, since their order matters"
     reason = f"a stream: tuples become part of their panes, windows are reported when {due}{waits}"
-    schema = with_late(schema, df, request, options)
+    schema = with_late(_schema(df, request), df, request, options)
     return Choice("stream", (reason,)), in_stream(df, SlidePlan, request, schema, options, nulls_on)

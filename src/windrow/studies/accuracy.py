@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from windrow.aggregates import Median, Variance
-from windrow.studies.streams import STREAMS, make_stream
+from windrow.planner.streams import STREAMS, make_stream
 from windrow.studies.thesis_tables import (
     HISTOGRAM,
     MEASUREMENTS,

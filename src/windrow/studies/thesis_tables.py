@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+from windrow.planner.streams import RATE
+
 What: TypeAlias = Literal["variance", "quantiles"]
 Setting: TypeAlias = tuple[int, float | None]
 """A retention in minutes, and the quantile that was asked for, None for the variance."""
 
-RATE = 320
-"""Elements a second."""
 SLIDE = 60 * RATE
 """Elements a minute: as many come between two measurements."""
 MEASUREMENTS = 419

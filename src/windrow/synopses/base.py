@@ -95,6 +95,11 @@ class Synopsis(ABC):
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
         """Why this synopsis does not apply, in words that can follow a colon; None if it does."""
 
+    @classmethod
+    def unsure(cls, aggregate: AggregateFunction) -> str | None:
+        """Why the error that is asked for is no bound for this aggregate, in words that can follow "but"; or None."""
+        return None
+
     @abstractmethod
     def update(self, on: Instants, x: Numbers) -> None:
         """Take in the next elements, in order; nulls never come here."""

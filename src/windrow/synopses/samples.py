@@ -102,6 +102,13 @@ class Sample(Estimator):
             return "its answers are only likely to be within bounds; eps and delta must be above 0"
         return None
 
+    @classmethod
+    def unsure(cls, aggregate: AggregateFunction) -> str | None:
+        """Why the error is no bound: the size of a sample is that for ranks."""
+        if TELLS.get(type(aggregate)) == QUANTILE:
+            return None
+        return "its error depends on the spread of the values"
+
     @abstractmethod
     def _empty(self) -> Any:
         """The state of a sample of no elements: a named tuple of arrays."""

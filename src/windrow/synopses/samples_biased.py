@@ -180,6 +180,11 @@ class BiasedReservoir(Sample):
         """What a saved state must have been made with, to go on from it."""
         return {**super().arguments, "rate": self.rate, "forget": self.forget}
 
+    @classmethod
+    def unsure(cls, aggregate: AggregateFunction) -> str | None:
+        """Why the error is no bound: older elements are seldom in it."""
+        return "its error has no bound where values depend on their age"
+
     def _empty(self) -> Reservoir:
         stamp, older, newer = np.zeros((3, self.size), np.int64)
         return Reservoir(stamp, older, newer, np.array([0, -1, -1]))

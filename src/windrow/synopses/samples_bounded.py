@@ -14,6 +14,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numba import njit
 
+from windrow.aggregates import AggregateFunction
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
@@ -253,6 +254,11 @@ class BoundedPrioritySample(Sample):
     time: ClassVar[str] = "O(log k) an element, O(k) an answer"
     space: ClassVar[str] = "2k items"
     error: ClassVar[str] = "as of k items, but there may be fewer, or none"
+
+    @classmethod
+    def unsure(cls, aggregate: AggregateFunction) -> str | None:
+        """Why the error is no bound: the size of the sample is none."""
+        return "it may have fewer items than its error takes, or none"
 
     def _empty(self) -> Sets:
         both = [np.stack(pair) for pair in zip(Ranked.make(self.size), Ranked.make(self.size), strict=True)]

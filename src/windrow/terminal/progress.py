@@ -9,7 +9,16 @@ from itertools import count
 
 from pyspark.sql import SparkSession
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 SECONDS_BETWEEN_LOOKS = 0.25
 
@@ -44,8 +53,11 @@ def working(what: str, spark: SparkSession | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def steps(total: int) -> Iterator[Callable[[str], None]]:
-    """Show which of so many steps is being done; what comes out is to be called with the name of each as it begins."""
+def steps(total: int, done: int = 0) -> Iterator[Callable[[str], None]]:
+    """Show which of so many steps is being done, for how long, and how long the others will take.
+
+    What comes out is to be called with the name of each step as it begins; some may have been done before.
+    """
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _: None
@@ -55,13 +67,15 @@ def steps(total: int) -> Iterator[Callable[[str], None]]:
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
         TextColumn("{task.description}"),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
-        line, done = progress.add_task("", total=total), count()
+    with Progress(*columns, console=console, transient=True, speed_estimate_period=300) as progress:
+        line, numbers = progress.add_task("", total=total, completed=done), count(done)
 
         def begin(what: str) -> None:
-            progress.update(line, description=what, completed=next(done))
+            progress.update(line, description=what, completed=next(numbers))
             progress.refresh()
 
         yield begin

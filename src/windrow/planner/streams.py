@@ -12,9 +12,10 @@ from types import MappingProxyType
 import numpy as np
 from numpy.random import Generator
 
-from windrow.studies.thesis_tables import RATE
 from windrow.synopses.base import Numbers
 
+RATE = 320
+"""How many elements a second the thesis' streams have."""
 QUIET, BURST = 60 * RATE, 5 * RATE
 """How many elements a quiet period and a burst have, on average."""
 TAIL = 2.5

@@ -1,0 +1,109 @@
+"""`windrow calibrate`: measure what synopses cost on this machine, so that advice is for this machine."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from windrow.commands import Commands
+from windrow.errors import OutputError
+from windrow.planner.grid import Task, calibrate, full_grid, quick_grid, read_lines
+from windrow.planner.measure import FULL, QUICK, Care
+from windrow.planner.model import Model, adapted, fit_model, own_model_path, shipped_model
+from windrow.planner.regression import Diagnosis, Fit
+from windrow.terminal import SparkLog, Table, print_table, steps
+
+
+def add_calibrate(commands: Commands) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "calibrate", help="measure what ways to keep a window cost on this machine", allow_abbrev=False,
+        description="Measure how long each synopsis takes and how much it keeps, fit a model to it, and let wr.advise "
+        "and wr.slide use it from then on. One that was broken off goes on where it stopped.",
+    )  # fmt: skip
+    parser.add_argument(
+        "--full", action="store_true",
+        help="measure every aggregate over the whole range, up to an hour; without it, a few minutes tell how much "
+        "faster or slower this machine is than the one that the package's model is of",
+    )  # fmt: skip
+    parser.add_argument(
+        "--out", metavar="FILE.json", help="where the model goes (default: where wr.advise looks for it)"
+    )
+    parser.add_argument("--fresh", action="store_true", help="forget what a calibration that was broken off measured")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, log: SparkLog) -> None:
+    """Measure, fit, write."""
+    out = _check_out(Path(args.out) if args.out else own_model_path())
+    lines = out.with_suffix(".jsonl" if args.full else ".quick.jsonl")
+    if args.fresh:
+        lines.unlink(missing_ok=True)
+    tasks, care = (full_grid(), FULL) if args.full else (quick_grid(), QUICK)
+    _measure(tasks, lines, care)
+    found = read_lines(lines)
+    model = fit_model(found) if args.full else adapted(shipped_model(), found)
+    try:
+        model.save(out)
+    except OSError as error:
+        raise OutputError(f"--out: {out}: cannot be written: {error.strerror}") from None
+    _show(model, args.full)
+    print(f"wrote the model to {out}", file=sys.stderr)
+
+
+def _measure(tasks: list[Task], lines: Path, care: Care) -> None:
+    done = len(read_lines(lines)) if lines.exists() else 0
+    if done:
+        print(f"going on after {done:,} of {len(tasks):,} measurements", file=sys.stderr)
+    with steps(len(tasks), done) as begin:
+        for line in calibrate(tasks, lines, care):
+            begin(str(line.task))
+
+
+def _show(model: Model, full: bool) -> None:
+    if full:
+        print_table(quality(model))
+    else:
+        print(f"this machine takes {model.about['factor']} times as long as that of the package's model (median)")
+
+
+def quality(model: Model) -> Table:
+    """How well the times of each synopsis are told, over all aggregates: medians, and the worst for R²."""
+    found: dict[str, list[tuple[Fit, Diagnosis]]] = {}
+    for key, costs in model.costs.items():
+        if costs.time.diagnosis is not None:
+            found.setdefault(f"{key.synopsis}, {key.mode}", []).append((costs.time, costs.time.diagnosis))
+
+    def middle(of: Callable[[Fit, Diagnosis], float]) -> list[float]:
+        return [round(median(of(*each) for each in mine), 3) for mine in found.values()]
+
+    return Table(
+        {
+            "synopsis": list(found),
+            "aggregates": [len(mine) for mine in found.values()],
+            "measured": [sum(d.n for _, d in mine) for mine in found.values()],
+            "R²": middle(lambda _, d: d.r_squared),
+            "error, unseen": middle(lambda _, d: d.relative_v),
+            "95 % from": middle(lambda f, _: f.low),
+            "to": middle(lambda f, _: f.high),
+            "Durbin-Watson": middle(lambda _, d: d.durbin_watson),
+            "Breusch-Pagan": middle(lambda _, d: d.breusch_pagan),
+            "normality": middle(lambda _, d: d.normality),
+        },
+        title="Models of the time of a slide: medians over aggregates",
+    )
+
+
+def _check_out(path: Path) -> Path:
+    if path.suffix.lower() != ".json":
+        raise OutputError(f"--out: {path} is no name of a model; it must end in .json")
+    if path.is_dir():
+        raise OutputError(f"--out: {path} is a folder; give a file")
+    try:
+        path.absolute().parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"--out: {path}: its folder cannot be made: {error.strerror}") from None
+    return path

@@ -1,0 +1,5 @@
+"""The planner: what each way to keep a window costs, and which one is best."""
+
+from windrow.planner.advise import Advice, advise
+
+__all__ = ["Advice", "advise"]

@@ -1,0 +1,314 @@
+"""A model of what synopses cost on a machine: measured, fitted, kept in a file. One comes with the package."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from windrow.aggregates import AggregateFunction
+from windrow.errors import DataError, SourceError
+from windrow.planner.complexity import complexity, numbers, value_of
+from windrow.planner.grid import Line
+from windrow.planner.regression import Diagnosis, Fit, fit
+from windrow.planner.streams import RATE
+from windrow.planner.thesis_models import THESIS_MODELS
+from windrow.planner.workload import AGGREGATES, Workload
+from windrow.synopses import (
+    ArasuMankuFixed,
+    BiasedReservoir,
+    ExpirationList,
+    Panes,
+    Recomputation,
+    Synopsis,
+    VarianceHistogram,
+)
+
+Mode: TypeAlias = Literal["rolled", "batched", "timed"]
+"""How elements come: many slides at once, a few at a time, or many at once where they leave by their time."""
+VERSION = 1
+SHIPPED = "measured.json"
+ELSEWHERE = "WINDROW_MODEL"
+"""The environment variable that names another model."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a part of a model is of; one without an error is of any."""
+
+    aggregate: str
+    synopsis: str
+    mode: Mode = "rolled"
+    eps: float | None = None
+    delta: float | None = None
+
+    def bears(self, aggregate: str, synopsis: str, mode: Mode, work: Workload) -> bool:
+        """Whether it is of this, and of an error that is tight enough for a workload."""
+        same = (self.aggregate, self.synopsis, self.mode) == (aggregate, synopsis, mode)
+        return same and self.eps is not None and self.eps <= work.eps and (self.delta or 0.0) <= work.delta
+
+
+def _modes(work: Workload) -> tuple[Mode, ...]:
+    """How elements come, and what is like it."""
+    if work.batch is not None:
+        return ("batched", "rolled")
+    return ("timed", "rolled") if work.kind == "time" else ("rolled",)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Nanoseconds a slide, and bytes."""
+
+    time: Fit
+    space: Fit
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a synopsis is predicted to cost, and between which bounds in 95 of 100 cases."""
+
+    time: float
+    time_low: float
+    time_high: float
+    bytes: float
+    bytes_low: float
+    bytes_high: float
+    stands_in: str | None = None
+    """The aggregate whose model it is, if there is none of this one."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """What synopses cost, by aggregate and synopsis."""
+
+    costs: Mapping[Key, Costs]
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def predict(self, work: Workload, kind: type[Any]) -> Predicted | None:
+        """What a synopsis that applies costs for a workload; None if nothing like it was measured."""
+        names = stand_ins(work.aggregate)
+        for mode in _modes(work):
+            for name in names:
+                key = self._key(name, kind.__name__, mode, work)
+                if key is not None:
+                    return self._predicted(self.costs[key], work, None if name == work.name else name)
+        return None
+
+    def _predicted(self, costs: Costs, work: Workload, stands_in: str | None) -> Predicted:
+        q = work.quantities
+        time, space = (
+            float(fitted.predict({name: value_of(name, q) for name in fitted.weights}))
+            for fitted in (costs.time, costs.space)
+        )
+        t, s = costs.time, costs.space
+        return Predicted(
+            time, time * t.low, time * t.high, space, space * s.low, space * s.high, stands_in
+        )  # fmt: skip
+
+    def _key(self, aggregate: str, synopsis: str, mode: Mode, work: Workload) -> Key | None:
+        """The part of the model that is of an aggregate; of errors that are tight enough, the loosest is cheapest."""
+        if (key := Key(aggregate, synopsis, mode)) in self.costs:
+            return key
+        fitting = [key for key in self.costs if key.bears(aggregate, synopsis, mode, work)]
+        return max(fitting, key=lambda key: (key.eps or 0.0, key.delta or 0.0), default=None)
+
+    def save(self, path: Path) -> None:
+        """Write the model to a file, whole or not at all."""
+        costs = [asdict(key) | asdict(cost) for key, cost in self.costs.items()]
+        beside = path.with_name(f".{path.name}.tmp")
+        text = json.dumps({"version": VERSION, "about": dict(self.about), "costs": costs}, indent=0, allow_nan=True)
+        beside.write_text(text + "\n", encoding="utf-8")
+        beside.replace(path)
+
+
+def read_model(text: str, where: str) -> Model:
+    """A model as it was saved."""
+    try:
+        told = json.loads(text)
+        if told["version"] != VERSION:
+            raise SourceError(
+                f"{where}: it is of version {told['version']}, this Windrow reads version {VERSION}; calibrate anew"
+            )
+        costs = {
+            Key(*(each[name] for name in ("aggregate", "synopsis", "mode", "eps", "delta"))): Costs(
+                _fit(each["time"]), _fit(each["space"])
+            )
+            for each in told["costs"]
+        }
+        return Model(costs, told["about"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise SourceError(f"{where}: this is no model that `windrow calibrate` has written ({error!r})") from None
+
+
+def _fit(told: Mapping[str, Any]) -> Fit:
+    diagnosis = told.get("diagnosis")
+    return Fit(**{**told, "diagnosis": Diagnosis(**diagnosis) if diagnosis else None})
+
+
+@cache
+def shipped_model() -> Model:
+    """The model that comes with the package."""
+    text = resources.files("windrow.planner").joinpath(SHIPPED).read_text(encoding="utf-8")
+    return read_model(text, SHIPPED)
+
+
+def own_model_path() -> Path:
+    """Where `windrow calibrate` puts the model of this machine, and where it is looked for."""
+    if os.environ.get(ELSEWHERE):
+        return Path(os.environ[ELSEWHERE])
+    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(base) / "windrow" / "model.json"
+
+
+def load_model(path: str | Path) -> Model:
+    """The model in a file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"{path}: the model cannot be read: {error.strerror}") from None
+    return read_model(text, str(path))
+
+
+def current_model() -> Model:
+    """The model of this machine if it was calibrated, else the one that comes with the package."""
+    path = own_model_path()
+    if path.is_file() or os.environ.get(ELSEWHERE):
+        return load_model(path)
+    return shipped_model()
+
+
+# Making one.
+
+
+def fit_model(lines: Iterable[Line], about: Mapping[str, Any] | None = None) -> Model:
+    """The model that measurements make; what was measured too seldom is left out."""
+    groups: dict[Key, list[Line]] = {}
+    for line in lines:
+        if line.measured.full:
+            groups.setdefault(key_of(line), []).append(line)
+    costs = {}
+    for key, mine in sorted(groups.items(), key=lambda item: str(item[0])):
+        try:
+            costs[key] = fit_costs(mine, key.mode)
+        except DataError:
+            continue
+    n = sum(len(mine) for mine in groups.values())
+    return Model(costs, {"measurements": n, "machine": platform.machine(), "cores": os.cpu_count(), **(about or {})})
+
+
+def key_of(line: Line) -> Key:
+    """Which part of a model a measurement belongs to."""
+    work = line.task.work
+    mode: Mode = "batched" if work.batch is not None else "timed" if work.kind == "time" else "rolled"
+    return Key(work.name, line.task.kind.__name__, mode)
+
+
+def fit_costs(lines: Sequence[Line], mode: Mode) -> Costs:
+    """Fit both costs of one synopsis for one aggregate."""
+    works = [line.task.work for line in lines]
+    each = [work.quantities for work in works]
+    q = numbers(*(np.array([getattr(one, name) for one in each]) for name in "RSPkeB"))
+    terms = complexity(lines[0].task.kind, works[0].aggregate)
+    time_terms = terms.time_terms(q)
+    if mode == "batched":
+        time_terms["calls"] = value_of("calls", q)
+    strata = [(round(math.log10(work.retention)), work.eps) for work in works]
+    time = np.array([line.measured.time for line in lines])
+    space = np.array([float(line.measured.bytes) for line in lines])
+    return Costs(fit(time_terms, time, strata), fit(terms.space_terms(q), space, strata))
+
+
+def adapted(model: Model, lines: Iterable[Line]) -> Model:
+    """A model for this machine from that of another and some measurements here: each synopsis is so much faster.
+
+    What was measured for a few aggregates is taken to hold for all of them.
+    """
+    ratios: dict[tuple[str, Mode], list[float]] = {}
+    lines = list(lines)
+    for line in lines:
+        expected = model.predict(line.task.work, line.task.kind)
+        if expected is not None and line.measured.full:
+            ratios.setdefault((line.task.kind.__name__, key_of(line).mode), []).append(
+                line.measured.time / expected.time
+            )
+    overall = median([ratio for found in ratios.values() for ratio in found])
+    costs = {}
+    for key, cost in model.costs.items():
+        mine = ratios.get((key.synopsis, key.mode)) or ratios.get((key.synopsis, "rolled")) or [overall]
+        factor = median(mine)
+        weights = {name: factor * weight for name, weight in cost.time.weights.items()}
+        costs[key] = replace(cost, time=replace(cost.time, weights=weights))
+    return Model(costs, {**model.about, "adapted_by": len(lines), "factor": round(overall, 3)})
+
+
+# The thesis' own coefficients.
+
+BEHIND: Mapping[str, type[Synopsis]] = {
+    "instantaneous": Recomputation,
+    "sampling": BiasedReservoir,
+    "expiration list": ExpirationList,
+    "panes": Panes,
+    "histogram": VarianceHistogram,
+    "quantile summary": ArasuMankuFixed,
+}
+"""The synopsis that each approach of the thesis is here."""
+A_MINUTE = 60 * RATE
+
+
+@cache
+def thesis_model() -> Model:
+    """The model of table 8.1: a 3 GHz machine of 2006, StreamInsight, and all the memory of its process.
+
+    >>> import windrow as wr
+    >>> hour, ten_minutes = 60 * 60 * 320, 10 * 60 * 320
+    >>> work = Workload(wr.variance("temperature"), hour, ten_minutes)
+    >>> {kind.__name__: round(thesis_model().predict(work, kind).time / 1e9, 3) for kind in (Recomputation, Panes)}
+    {'Recomputation': 0.562, 'Panes': 0.16}
+    """
+    fits: dict[Key, dict[str, Fit]] = {}
+    for table in THESIS_MODELS:
+        if table.weighted:
+            continue
+        unit = 1e9 if table.what == "time" else 1e6
+        scale = {"constant": ("one", 1), "retention": ("R", A_MINUTE), "slide": ("S", A_MINUTE)}
+        weights = {
+            scale[name][0]: unit * coefficient.value / scale[name][1]
+            for name, coefficient in table.coefficients.items()
+        }
+        key = Key(table.aggregate, BEHIND[table.approach].__name__, "rolled", table.eps, table.delta)
+        fits.setdefault(key, {})[table.what] = Fit(weights, 1.0, 1.0)
+    return Model({key: Costs(**both) for key, both in fits.items()}, {"source": "thesis, tables 7.1 to 7.32"})
+
+
+# What stands for what.
+
+
+def stand_ins(aggregate: AggregateFunction) -> list[str]:
+    """The aggregates whose costs are those of another, the likest first: itself, else those of its kind and size.
+
+    >>> import windrow as wr
+    >>> stand_ins(wr.mean("speed"))[:3]
+    ['mean', 'sum', 'count']
+    """
+    from windrow.aggregates.base import name_of
+
+    mine = [name_of(type(aggregate))]
+    if aggregate.form == "numbers":
+        size = len(aggregate.zero_state(integral=False))
+        others = [name for name, other in AGGREGATES.items() if other.form == "numbers"]
+        differential = [name for name in others if AGGREGATES[name].invertible == aggregate.invertible]
+        by_size = sorted(differential, key=lambda name: abs(len(AGGREGATES[name].zero_state(integral=False)) - size))
+        return list(dict.fromkeys(mine + by_size + others))
+    if getattr(aggregate, "q", None) is not None:
+        return list(dict.fromkeys([*mine, "quantile", "median"]))
+    return mine

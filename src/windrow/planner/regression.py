@@ -1,0 +1,195 @@
+"""From measurements to a model: how many nanoseconds, or bytes, each term of a cost is worth.
+
+Measured times range over seven powers of ten, and their errors grow with them. So plain least squares, whose
+assumptions are tested first, hardly ever applies; what is fitted instead keeps the *relative* errors small, gives
+little weight to outliers, and no term a cost below nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from windrow.errors import DataError
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Method: TypeAlias = Literal["least squares", "weighted, robust"]
+SIGNIFICANT = 0.05
+HUBER = 1.345
+"""Residuals of more than so many standard deviations are outliers."""
+FOLDS = 5
+HELD_OUT = 0.2
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """How well a model fits, how well it predicts what it has not seen, and what its residuals are like."""
+
+    n: int
+    r_squared: float
+    rmse: float
+    rmse_v: float
+    """The same on a stratified fifth of the measurements, by a model that was fitted to the others, …"""
+    mae_v: float
+    """… the mean of the absolute errors there, …"""
+    relative_v: float
+    """… and the median of the relative ones."""
+    durbin_watson: float
+    breusch_pagan: float
+    """The probability that plain least squares' residuals of one variance look like these by chance."""
+    normality: float
+    """The same of their normality, by Jarque and Bera."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What each term costs, and between which factors of the prediction 95 % of the measurements are."""
+
+    weights: Mapping[str, float]
+    low: float
+    high: float
+    method: Method = "weighted, robust"
+    errors: Mapping[str, float] = field(default_factory=dict)
+    """Half the width of the 95 % confidence interval of each weight."""
+    diagnosis: Diagnosis | None = None
+
+    def predict(self, terms: Mapping[str, Any]) -> Any:
+        """The cost by the values of the terms."""
+        return sum(weight * terms[name] for name, weight in self.weights.items())
+
+
+def fit(terms: Mapping[str, Floats], y: Floats, strata: Sequence[Any], seed: int = 0) -> Fit:
+    """Fit a cost to its terms.
+
+    Parameters
+    ----------
+    terms
+        The value of each term in each measurement.
+    y
+        What was measured, above 0.
+    strata
+        What kind of workload each measurement is of; a fifth of each kind is held out to validate.
+    seed
+        Of what is held out.
+    """
+    X = np.column_stack([np.broadcast_to(column, y.shape) for column in terms.values()])  # noqa: N806
+    if y.size < X.shape[1] + 2 or not (y > 0).all():
+        raise DataError(f"{y.size} measurements above 0 are too few to tell {X.shape[1]} terms apart")
+    names = list(terms)
+    rng = np.random.default_rng(seed)
+    held = held_out(strata, rng)
+    ordinary = _ordinary(X, y)
+    plain = ordinary["breusch_pagan"] > SIGNIFICANT and ordinary["normality"] > SIGNIFICANT
+    method: Method = "least squares" if plain and (ordinary["weights"] >= 0).all() else "weighted, robust"
+    solve = _least_squares if method == "least squares" else robust
+    weights = solve(X, y)
+    unseen = X[held] @ solve(X[~held], y[~held]) if held.any() else np.empty(0)
+    low, high = _factors(X, y, solve, rng)
+    predicted = X @ weights
+    diagnosis = Diagnosis(
+        int(y.size),
+        1 - float(np.sum((y - predicted) ** 2) / max(np.sum((y - y.mean()) ** 2), 1e-300)),
+        _rmse(y, predicted),
+        _rmse(y[held], unseen),
+        float(np.mean(np.abs(y[held] - unseen))) if held.any() else math.nan,
+        float(np.median(np.abs(unseen / y[held] - 1))) if held.any() else math.nan,
+        ordinary["durbin_watson"],
+        ordinary["breusch_pagan"],
+        ordinary["normality"],
+    )
+    kept = {name: float(weight) for name, weight in zip(names, weights, strict=True) if weight > 0}
+    errors = dict(zip(names, _half_widths(X, y, weights), strict=True))
+    return Fit(kept, low, high, method, {name: errors[name] for name in kept}, diagnosis)
+
+
+def held_out(strata: Sequence[Any], rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """Which measurements are held out: a fifth of each stratum, at random."""
+    chosen = np.zeros(len(strata), np.bool_)
+    places: dict[Any, list[int]] = {}
+    for i, stratum in enumerate(strata):
+        places.setdefault(stratum, []).append(i)
+    for mine in places.values():
+        chosen[rng.permutation(mine)[: round(HELD_OUT * len(mine))]] = True
+    return chosen
+
+
+def robust(X: Floats, y: Floats, rounds: int = 12) -> Floats:  # noqa: N803
+    """Weights of at least 0 that keep relative errors small, those of outliers apart."""
+    from scipy.optimize import nnls
+
+    scale = np.linalg.norm(X / y[:, None], axis=0)
+    scale[scale == 0] = 1.0
+    around, trust = y, np.ones(y.size)
+    weights = np.zeros(X.shape[1])
+    for _ in range(rounds):
+        each = trust / around
+        weights = nnls(X * each[:, None] / scale, y * each)[0] / scale
+        predicted = np.maximum(X @ weights, 1e-3 * y)
+        residuals = np.log(y / predicted)
+        spread = max(1.4826 * float(np.median(np.abs(residuals - np.median(residuals)))), 1e-3)
+        trust = np.sqrt(np.minimum(1.0, HUBER * spread / np.maximum(np.abs(residuals), 1e-12)))
+        # Relative to what was measured, errors below would count for less than those above.
+        around = np.sqrt(y * predicted)
+    return np.asarray(weights)
+
+
+def _least_squares(X: Floats, y: Floats) -> Floats:  # noqa: N803
+    return np.asarray(np.linalg.lstsq(X, y, rcond=None)[0])
+
+
+def _ordinary(X: Floats, y: Floats) -> dict[str, Any]:  # noqa: N803
+    """Plain least squares, and what is said of its residuals."""
+    from statsmodels.stats.diagnostic import het_breuschpagan
+    from statsmodels.stats.stattools import durbin_watson, jarque_bera
+
+    weights = _least_squares(X, y)
+    residuals = y - X @ weights
+    if float(np.ptp(residuals)) <= 1e-9 * float(np.max(y)):
+        return {"weights": weights, "durbin_watson": 2.0, "breusch_pagan": 1.0, "normality": 1.0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        heteroscedastic = het_breuschpagan(residuals, np.column_stack([np.ones(y.size), X / np.max(np.abs(X), axis=0)]))
+        normal = jarque_bera(residuals)
+    return {
+        "weights": weights,
+        "durbin_watson": float(durbin_watson(residuals)),
+        "breusch_pagan": float(np.nan_to_num(heteroscedastic[1])),
+        "normality": float(np.nan_to_num(normal[1])),
+    }
+
+
+def _half_widths(X: Floats, y: Floats, weights: Floats) -> list[float]:  # noqa: N803
+    """Half the widths of 95 % confidence intervals, by errors that need not be of one variance (HC3)."""
+    from statsmodels.regression.linear_model import WLS
+
+    used = weights > 0
+    found = np.full(weights.size, math.nan)
+    if used.any() and used.sum() < y.size:
+        predicted = np.maximum(X @ weights, 1e-12)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = WLS(y, X[:, used], weights=1 / predicted**2).fit(cov_type="HC3")
+            found[used] = 1.96 * result.bse
+    return [float(width) for width in found]
+
+
+def _factors(X: Floats, y: Floats, solve: Any, rng: np.random.Generator) -> tuple[float, float]:  # noqa: N803
+    """Between which factors of a prediction 95 % of what it has not seen lies: by cross-validation."""
+    fold = rng.permutation(y.size) % FOLDS
+    ratio = np.ones(y.size)
+    for k in range(FOLDS):
+        mine = fold == k
+        if mine.any() and (~mine).sum() > X.shape[1]:
+            ratio[mine] = y[mine] / np.maximum(X[mine] @ solve(X[~mine], y[~mine]), 1e-3 * y[mine])
+    low, high = np.quantile(ratio, [0.025, 0.975])
+    return min(float(low), 1.0), max(float(high), 1.0)
+
+
+def _rmse(y: Floats, predicted: Floats) -> float:
+    return float(np.sqrt(np.mean((y - predicted) ** 2))) if y.size else math.nan

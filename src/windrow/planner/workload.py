@@ -1,0 +1,185 @@
+"""What is asked of a window: which aggregate, over how many elements, how often, how exact, and of what data."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from windrow.aggregates import (
+    AggregateFunction,
+    Count,
+    First,
+    HeavyHitters,
+    Kurtosis,
+    Last,
+    Max,
+    Mean,
+    Median,
+    Min,
+    Mode,
+    Quantile,
+    Rank,
+    Skewness,
+    Stddev,
+    Sum,
+    Variance,
+)
+from windrow.aggregates.base import name_of
+from windrow.errors import SpecError
+from windrow.planner.complexity import Quantities, numbers
+from windrow.planner.streams import STREAMS, make_stream
+from windrow.planner.values import PanesOfValues
+from windrow.synopses import SYNOPSES, Accuracy, ExponentialHistogram, GreenwaldKhanna, Retention, Synopsis
+from windrow.synopses.base import Instants, Numbers, RetentionKind
+from windrow.synopses.samples import sample_size
+
+AGGREGATES: Mapping[str, AggregateFunction] = MappingProxyType(
+    {
+        name_of(type(aggregate)): aggregate
+        for aggregate in (
+            Count("x"),
+            Sum("x"),
+            Mean("x"),
+            Variance("x"),
+            Stddev("x"),
+            Skewness("x"),
+            Kurtosis("x"),
+            Min("x"),
+            Max("x"),
+            First("x"),
+            Last("x"),
+            Rank("x", 0.5),
+            Median("x"),
+            Quantile("x", 0.9),
+            Mode("x"),
+            HeavyHitters("x", 0.1),
+        )
+    }
+)
+"""The aggregates that a synopsis can keep, by name; their options hardly matter to what they cost."""
+APPROACHES: tuple[type[Synopsis], ...] = tuple(kind for kind in SYNOPSES if kind is not GreenwaldKhanna)
+"""The synopses that keep to a window."""
+NAMES: Mapping[str, type[Any]] = {kind.__name__: kind for kind in (*APPROACHES, PanesOfValues)}
+"""All that is measured, by name."""
+WHOLE = "whole"
+"""Data that are whole numbers of at least 0, which an exponential histogram wants."""
+POOL = 1 << 23
+"""How many elements there are to measure with; after the last comes the first again."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What is asked of a window.
+
+    Parameters
+    ----------
+    aggregate
+        What is told of the window.
+    retention, slide
+        How many elements the window has, and after how many there is an answer.
+    eps, delta
+        How wrong an answer may be, and with which probability it may be more wrong.
+    batch
+        How many elements come at a time; by default as many as the reader of a table has at hand, many slides.
+    data
+        What the elements are like: one of the names of `STREAMS`, or `"whole"`.
+    kind
+        Whether elements leave by their number, or by their time.
+    """
+
+    aggregate: AggregateFunction
+    retention: int
+    slide: int
+    eps: float = 0.0
+    delta: float = 0.0
+    batch: int | None = None
+    data: str = "uniform"
+    kind: RetentionKind = "count"
+
+    def __post_init__(self) -> None:
+        for option in ("retention", "slide"):
+            value = getattr(self, option)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise SpecError(f"{option}: {value!r} must be a whole number of elements, at least 1")
+        if self.slide > self.retention:
+            raise SpecError(f"slide: {self.slide:,} is more than retention={self.retention:,}; elements would be lost")
+        batch = self.batch
+        if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1):
+            raise SpecError(f"batch: {batch!r} must be a whole number of elements, at least 1")
+        if batch is not None and self.slide % batch:
+            raise SpecError(f"batch: {batch:,} must divide slide={self.slide:,}, so that an answer follows a batch")
+        if self.data not in (*STREAMS, WHOLE):
+            raise SpecError(f"data: {self.data!r} is none of {', '.join((*STREAMS, WHOLE))}")
+        _ = Accuracy(self.eps, self.delta)
+
+    @property
+    def name(self) -> str:
+        """What the aggregate is called."""
+        return name_of(type(self.aggregate))
+
+    @property
+    def accuracy(self) -> Accuracy:
+        """How wrong an answer may be."""
+        return Accuracy(self.eps, self.delta)
+
+    @property
+    def pane(self) -> int:
+        """The longest step that windows and slides are made of."""
+        return math.gcd(int(self.retention), int(self.slide))
+
+    @property
+    def quantities(self) -> Quantities:
+        """What the costs depend on."""
+        k = sample_size(self.accuracy) if self.eps and self.delta else 1
+        return numbers(self.retention, self.slide, self.pane, k, 1 / self.eps if self.eps else 1, self.batch or 1)
+
+    def why_not(self, kind: type[Any]) -> str | None:
+        """Why a synopsis does not apply; None if it does."""
+        if kind is PanesOfValues:
+            return None if self.aggregate.form == "values" else "the states of panes are numbers"
+        if kind is GreenwaldKhanna:
+            return "it keeps all elements since the start, and no window"
+        if kind is ExponentialHistogram and self.data != WHOLE:
+            return "it keeps whole numbers of at least 0; say whole=True if that is what they are"
+        obstacle: str | None = kind.why_not(self.aggregate, Retention(int(self.retention), self.kind), self.accuracy)
+        return obstacle
+
+    def make(self, kind: type[Any]) -> Any:
+        """A synopsis that has seen nothing."""
+        options: dict[str, Any] = {}
+        taken = inspect.signature(kind).parameters
+        if "every" in taken:
+            options["every"] = int(self.slide)
+        if self.kind == "time" and "probability" in taken:
+            options["probability"] = min(1.0, sample_size(self.accuracy) / self.retention)
+        return kind(self.aggregate, Retention(int(self.retention), self.kind), self.accuracy, **options)
+
+
+class Elements:
+    """An endless stream of elements of one kind, one a unit of time."""
+
+    def __init__(self, data: str) -> None:
+        self.pool, self.at = _pool(data), 0
+
+    def take(self, n: int) -> tuple[Instants, Numbers]:
+        """The next `n` elements."""
+        on = np.arange(self.at, self.at + n)
+        begin = self.at % self.pool.size
+        self.at += n
+        if begin + n <= self.pool.size:
+            return on, self.pool[begin : begin + n]
+        return on, self.pool[on % self.pool.size]
+
+
+@cache
+def _pool(data: str) -> Numbers:
+    if data == WHOLE:
+        return np.random.default_rng(5).integers(0, 100, POOL).astype(np.float64)
+    return make_stream(data, POOL)

@@ -1,0 +1,125 @@
+"""Models of measurements in the thesis' form: a constant, the retention and the slide, by ordinary least squares.
+
+As in chapter 7 a stratified fifth is held out to validate, and the residuals of the others are tested for what least
+squares assumes of them. Beside it goes what the planner makes of the same measurements, by the terms that the synopsis
+really costs and by weights that keep relative errors small; the same fifth is held out of it.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from windrow.planner.complexity import complexity, value_of
+from windrow.planner.regression import SIGNIFICANT, Floats, fit, held_out
+from windrow.planner.thesis_models import Coefficient, Predictor, What
+from windrow.studies.design_space import Sample
+from windrow.studies.thesis_tables import SLIDE
+
+SEED = 0
+"""Of what is held out, here and by the planner."""
+PREDICTORS: tuple[Predictor, ...] = ("constant", "retention", "slide")
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What tests say of residuals."""
+
+    n: int
+    breusch_pagan: float
+    """The probability that residuals of one variance look like these, …"""
+    durbin_watson: float
+    jarque_bera: float
+    """… and that normal ones do."""
+
+    @property
+    def homoscedastic(self) -> bool:
+        """Whether nothing speaks against one variance."""
+        return self.breusch_pagan > SIGNIFICANT
+
+    @property
+    def independent(self) -> bool:
+        """Whether the statistic is as near to 2 as it is for independent ones: its variance is about 4 / n."""
+        return abs(self.durbin_watson - 2) <= 1.96 * 2 / math.sqrt(self.n)
+
+    @property
+    def normal(self) -> bool:
+        """Whether nothing speaks against normality."""
+        return self.jarque_bera > SIGNIFICANT
+
+
+@dataclass(frozen=True)
+class Refit:
+    """A model in the thesis' form, in seconds or MB, retention and slide in minutes."""
+
+    coefficients: Mapping[Predictor, Coefficient]
+    r_squared: float
+    std_error: float
+    rmse: float
+    mae: float
+    residuals: Residuals | None
+    """None where there are none: the model is exact."""
+    relative: float
+    """The median of the relative errors on what was held out, …"""
+    planner: float
+    """… and that of the planner's model."""
+
+
+def refit(samples: Sequence[Sample], what: What) -> Refit:
+    """Fit the time or the space of measurements of one approach."""
+    from statsmodels.regression.linear_model import OLS
+
+    y = np.array([sample.time if what == "time" else sample.space / 1e6 for sample in samples])
+    X = np.array([[1.0, sample.retention / SLIDE, sample.slide / SLIDE] for sample in samples])  # noqa: N806
+    strata = [(sample.retention, sample.slide) for sample in samples]
+    held = held_out(strata, np.random.default_rng(SEED))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a perfect fit, whose residuals are nothing to divide by
+        model = OLS(y[~held], X[~held]).fit()
+        widths = model.conf_int()[:, 1] - model.params
+        r_squared = float(model.rsquared)
+    off = np.abs(X[held] @ model.params - y[held])
+    return Refit(
+        {
+            name: Coefficient(float(model.params[i]), float(widths[i]), float(model.bse[i]))
+            for i, name in enumerate(PREDICTORS)
+        },
+        r_squared,
+        math.sqrt(float(model.mse_resid)),
+        float(np.sqrt(np.mean(off**2))),
+        float(np.mean(off)),
+        _tested(model.resid, X[~held], y),
+        float(np.median(off / y[held])),
+        _by_planner(samples, what, y, strata),
+    )
+
+
+def _tested(residuals: Floats, X: Floats, y: Floats) -> Residuals | None:  # noqa: N803
+    from statsmodels.stats.diagnostic import het_breuschpagan
+    from statsmodels.stats.stattools import durbin_watson, jarque_bera
+
+    if float(np.ptp(residuals)) <= 1e-9 * float(y.max()):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spread, normal = het_breuschpagan(residuals, X)[1], jarque_bera(residuals)[1]
+    return Residuals(residuals.size, float(spread), float(durbin_watson(residuals)), float(normal))
+
+
+def _by_planner(samples: Sequence[Sample], what: What, y: Floats, strata: Sequence[Any]) -> float:
+    """The planner's error on the fifth held out: its first draw is ours, by the same seed."""
+    approach = samples[0].approach
+    quantities = {stratum: approach.workload(*stratum).quantities for stratum in dict.fromkeys(strata)}
+    costs = complexity(approach.kind, approach.workload(*strata[0]).aggregate)
+    some = quantities[strata[0]]
+    names = list(costs.time_terms(some) if what == "time" else costs.space_terms(some))
+    if what == "space" and samples[0].batch:
+        names.append("S")  # The planner's models are of the synopsis alone; here a batch is counted too.
+    terms = {name: np.array([float(value_of(name, quantities[each])) for each in strata]) for name in names}
+    found = fit(terms, y * 1e9 if what == "time" else y * 1e6, strata, SEED).diagnosis
+    return math.nan if found is None else found.relative_v

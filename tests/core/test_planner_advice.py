@@ -1,0 +1,204 @@
+"""Advice: what is picked, what is said of it, what is refused, and what `wr.slide` makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import windrow as wr
+from streams import Span
+from test_windows import slide_of
+from windrow.cli import main
+from windrow.errors import OutputError, SpecError, UnsupportedError
+from windrow.planner.advise import Advice, Way
+from windrow.planner.model import shipped_model
+from windrow.planner.plot import pareto_front
+from windrow.planner.slides import choose
+
+
+def way_of(advice: Advice, name: str) -> Way:
+    return next(way for way in advice.ways if way.name == name)
+
+
+def test_what_is_printed() -> None:
+    advice = wr.advise(wr.quantile("temp", 0.99, eps=0.01), retention=1_152_000, slide=19_200)
+    text = str(advice)
+    lines = text.splitlines()
+    assert lines[0] == "quantile('temp', 0.99, eps=0.01) over 1,152,000 elements, every 19,200"
+    assert f"pick: {advice.synopsis}." in text
+    assert next(line for line in lines if line.startswith("*")).split()[1] == advice.synopsis
+    assert "Ordered" in text
+    assert "exact" in text
+    assert "ε 0.01" in text
+    assert "it tells quantiles" in text or "keeps single numbers" in text or "tuples of numbers" in text
+    assert repr(advice) == text
+
+
+def test_time_and_space_are_preferred() -> None:
+    asked = {"retention": 1_000_000, "slide": 10, "eps": 0.01}
+    quick = wr.advise(wr.median("x"), **asked, prefer="time")
+    small = wr.advise(wr.median("x"), **asked, prefer="space")
+    for advice, cost in ((quick, "time"), (small, "bytes")):
+        sure = [way.predicted for way in advice.ways if way.predicted is not None and way.caution is None]
+        picked = advice.pick.predicted
+        assert picked is not None
+        assert getattr(picked, cost) <= 1.1 * min(getattr(each, cost) for each in sure)
+    assert small.synopsis != "Ordered"
+
+
+def test_an_exact_answer_has_only_exact_ways() -> None:
+    advice = wr.advise(wr.variance("x"), retention=10_000, slide=100)
+    assert all(way.synopsis.exact for way in advice.ways if way.predicted is not None)
+    assert "eps must be above 0" in str(way_of(advice, "VarianceHistogram").obstacle)
+
+
+def test_a_way_without_a_bound_is_shown_but_not_picked() -> None:
+    advice = wr.advise(wr.variance("x"), retention=2_000_000, slide=1, eps=0.05, delta=0.01, prefer="space")
+    biased = way_of(advice, "BiasedReservoir")
+    assert biased.predicted is not None
+    assert biased.caution is not None
+    assert advice.pick.caution is None
+
+
+def test_the_limit_of_memory() -> None:
+    asked = {"retention": 1_000_000, "slide": 1, "prefer": "time"}
+    free = wr.advise(wr.median("x"), **asked, eps=0.01, groups=1_000)
+    tight = wr.advise(wr.median("x"), **asked, eps=0.01, groups=1_000, limit_bytes=4e9)
+    assert tight.pick.predicted is not None
+    assert 1_000 * tight.pick.predicted.bytes <= 4e9
+    assert free.pick.predicted is not None
+    assert free.pick.predicted.time <= tight.pick.predicted.time
+    with pytest.raises(UnsupportedError, match="nothing that applies takes so little as 1 kB"):
+        wr.advise(wr.median("x"), **asked, limit_bytes=1_000)
+
+
+def test_a_user_s_aggregate_has_the_costs_of_one_like_it() -> None:
+    advice = wr.advise(Span("x"), retention=1_000, slide=10)
+    assert advice.pick.predicted is not None
+    assert advice.pick.predicted.stands_in is not None
+    assert "which is like it" in advice.reason
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"aggregate": "sum"}, "'sum' is no aggregate"),
+        ({"groups": 0}, "groups: 0 must be"),
+        ({"prefer": "speed"}, "prefer: 'speed' must be 'balanced', 'time' or 'space'"),
+        ({"limit_bytes": -1}, "limit_bytes: -1 must be"),
+        ({"kind": "rows"}, "kind: 'rows' is not a kind of retention"),
+        ({"slide": 0}, "slide: 0 must be"),
+        ({"eps": -0.1}, "eps: -0.1 must be"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(change: dict[str, object], said: str) -> None:
+    asked = {"aggregate": wr.sum("x"), "retention": 100, "slide": 10, **change}
+    with pytest.raises(SpecError, match=said):
+        wr.advise(asked.pop("aggregate"), **asked)  # type: ignore[arg-type]
+
+
+def test_an_aggregate_that_no_synopsis_keeps() -> None:
+    with pytest.raises(UnsupportedError, match="no synopsis keeps covariance"):
+        wr.advise(wr.covariance("x", "y"), retention=100, slide=10)
+
+
+def test_the_plot(tmp_path: Path) -> None:
+    advice = wr.advise(wr.median("x"), retention=100_000, slide=1_000, eps=0.01, delta=0.01)
+    path = advice.plot(tmp_path / "advice.png")
+    assert path.read_bytes().startswith(b"\x89PNG")
+    front = pareto_front([way for way in advice.ways if way.predicted is not None])
+    times = [way.predicted.time for way in front if way.predicted]
+    sizes = [way.predicted.bytes for way in front if way.predicted]
+    assert times == sorted(times)
+    assert sizes == sorted(sizes, reverse=True)
+    for wrong in ("advice.txt", "none/advice.png"):
+        with pytest.raises(OutputError):
+            advice.plot(tmp_path / wrong)
+
+
+# The command.
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    picture = tmp_path / "advice.png"
+    asked = ["advise", "quantile(temp, 0.99)", "--retention", "100000", "--slide", "1000", "--eps", "0.01"]
+    assert main([*asked, "--plot", str(picture)]) == 0
+    assert "pick: " in capsys.readouterr().out
+    assert picture.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["quantile:0.9", "--retention", "9", "--slide", "1"], "is no call of an aggregate"),
+        (["middle(x)", "--retention", "9", "--slide", "1"], "there is no aggregate 'middle'"),
+        (["sum(x)", "--retention", "9", "--slide", "10"], "slide: 10 is more than retention=9"),
+        (["sum(x)", "--retention", "9", "--slide", "1", "--model", "none.json"], "cannot be read"),
+        (["sum(x)", "--retention", "nine", "--slide", "1"], "invalid int value"),
+    ],
+)
+def test_the_command_refuses(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_calibrate_adapts_the_model(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windrow.commands.calibrate.quick_grid", lambda: _few())
+    out = tmp_path / "model.json"
+    assert main(["calibrate", "--out", str(out)]) == 0
+    assert "times as long" in capsys.readouterr().out
+    assert main(["advise", "sum(x)", "--retention", "1000", "--slide", "10", "--model", str(out)]) == 0
+    assert main(["calibrate", "--out", str(out)]) == 0
+    assert "going on after" in capsys.readouterr().err
+    assert main(["calibrate", "--out", str(tmp_path / "model.txt")]) == 2
+    assert "must end in .json" in capsys.readouterr().err
+
+
+def _few() -> list[object]:
+    from windrow.planner.grid import Task
+    from windrow.planner.workload import Workload
+    from windrow.synopses import Panes, Recomputation
+
+    return [Task(Workload(wr.sum("x"), 100, slide), kind) for slide in (1, 10) for kind in (Panes, Recomputation)]
+
+
+# What `wr.slide` follows.
+
+
+def test_states_of_numbers_stay_with_panes() -> None:
+    slide = slide_of([wr.Rows(1_000, every=10)], {"n": wr.count(), "v": wr.variance("v")})
+    assert choose(slide, shipped_model) == {}
+
+
+def test_a_median_of_many_rows_goes_to_a_synopsis() -> None:
+    slide = slide_of([wr.Rows(10_000, every=1)], {"m": wr.median("v")})
+    choice = choose(slide, shipped_model)["m"]
+    assert choice.keep is not None
+    assert choice.keep.synopsis == "Ordered"
+    assert "for a window of 10,000 tuples" in choice.reason
+
+
+def test_an_error_that_is_allowed_is_used_only_if_it_helps() -> None:
+    slide = slide_of([wr.Rows(1_000_000, every=100_000)], {"m": wr.quantile("v", 0.9, eps=0.05)})
+    choice = choose(slide, shipped_model)["m"]
+    assert choice.keep is None or choice.keep.eps in (0.0, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("windows", "said"),
+    [(wr.Landmark(5), "landmark"), (wr.Sliding(10, every=10, emit=5), "emit=")],
+)
+def test_where_no_synopsis_can_keep_it(windows: wr.Window, said: str) -> None:
+    choice = choose(slide_of([windows], {"m": wr.median("v")}), shipped_model)["m"]
+    assert choice.keep is None
+    assert said in choice.reason
+
+
+def test_what_is_spared_is_not_chosen_for() -> None:
+    slide = slide_of([wr.Rows(10_000)], {"m": wr.median("v"), "k": wr.mode("v")})
+    assert set(choose(slide, shipped_model, spared={"m"})) == {"k"}
