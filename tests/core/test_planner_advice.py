@@ -87,6 +87,7 @@ def test_a_user_s_aggregate_has_the_costs_of_one_like_it() -> None:
         ({"groups": 0}, "groups: 0 must be"),
         ({"prefer": "speed"}, "prefer: 'speed' must be 'balanced', 'time' or 'space'"),
         ({"limit_bytes": -1}, "limit_bytes: -1 must be"),
+        ({"limit_bytes": "1 GB"}, "limit_bytes: '1 GB' must be"),
         ({"kind": "rows"}, "kind: 'rows' is not a kind of retention"),
         ({"slide": 0}, "slide: 0 must be"),
         ({"eps": -0.1}, "eps: -0.1 must be"),

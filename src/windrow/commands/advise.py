@@ -11,7 +11,6 @@ from windrow.commands import Commands
 from windrow.commands.schemes import CALL
 from windrow.errors import SpecError
 from windrow.planner import advise
-from windrow.planner.model import load_model
 from windrow.terminal import SparkLog
 
 
@@ -47,7 +46,7 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
     advice = advise(
         aggregate_of(args.aggregate), retention=args.retention, slide=args.slide, eps=args.eps, delta=args.delta,
         groups=args.groups, prefer=args.prefer, limit_bytes=args.limit_bytes, batch=args.batch, whole=args.whole,
-        model=load_model(args.model) if args.model else None,
+        model=args.model,
     )  # fmt: skip
     print(advice)
     if args.plot:

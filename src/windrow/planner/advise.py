@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError, UnsupportedError
-from windrow.planner.model import Model, Predicted, current_model
+from windrow.planner.model import Model, Predicted, current_model, load_model
 from windrow.planner.units import as_bytes, as_time
 from windrow.planner.workload import APPROACHES, WHOLE, Workload
 from windrow.synopses import Synopsis
@@ -21,6 +22,9 @@ CLOSE = 1.3
 """Two ways whose costs differ by less than this factor, and whose bounds overlap, are too close to call."""
 AS_GOOD = 1.1
 """Of ways that differ by less than this factor, an exact one is taken."""
+
+
+UNSURE, WIDTH = "†", 100
 
 
 @dataclass(frozen=True)
@@ -72,8 +76,11 @@ class Advice:
         for way in self.ways:
             if way.predicted is not None:
                 lines.append(self._line(way))
-        lines += [f"  {way.name:23}{way.obstacle}" for way in self.ways if way.obstacle]
-        lines += ["", f"pick: {self.pick.name}. {self.reason}"]
+        for way in self.ways:
+            said = way.obstacle or (f"{UNSURE} {way.caution}" if way.caution else None)
+            if said:
+                lines.append(_wrapped(f"  {way.name:23}{said}", 25))
+        lines += ["", _wrapped(f"pick: {self.pick.name}. {self.reason}", 0)]
         return "\n".join(lines)
 
     def _line(self, way: Way) -> str:
@@ -83,7 +90,7 @@ class Advice:
         times = f"{as_time(n * found.time_low)} to {as_time(n * found.time_high)}"
         sizes = f"{as_bytes(n * found.bytes_low)} to {as_bytes(n * found.bytes_high)}"
         mark = "*" if way is self.pick else "~" if way in self.close else " "
-        answers = way.answers if way.caution is None else f"{way.answers}; {way.caution}"
+        answers = way.answers if way.caution is None else f"{way.answers} {UNSURE}"
         return (
             f"{mark:2}{way.name:23}{as_time(n * found.time):>13}{times:>21}{as_bytes(n * found.bytes):>10}{sizes:>21}"
             f"  {answers}"
@@ -111,7 +118,7 @@ def advise(
     batch: int | None = None,
     kind: RetentionKind = "count",
     whole: bool = False,
-    model: Model | None = None,
+    model: Model | str | Path | None = None,
 ) -> Advice:
     """Say how an aggregate over a sliding window is best computed.
 
@@ -138,7 +145,8 @@ def advise(
     whole
         Whether the values are whole numbers of at least 0.
     model
-        What things cost; by default as `windrow calibrate` found on this machine, else as the package says.
+        What things cost, or a file by `windrow calibrate --out`; by default as `windrow calibrate` found on this
+        machine, else as the package says.
 
     Examples
     --------
@@ -152,10 +160,15 @@ def advise(
         raise SpecError(f"groups: {groups!r} must be a whole number of at least 1")
     if prefer not in ("balanced", "time", "space"):
         raise SpecError(f"prefer: {prefer!r} must be 'balanced', 'time' or 'space'")
-    if limit_bytes is not None and (isinstance(limit_bytes, bool) or not limit_bytes > 0):
+    if limit_bytes is not None and not _is_above_nothing(limit_bytes):
         raise SpecError(f"limit_bytes: {limit_bytes!r} must be a number of bytes above 0")
-    ways = [_way(work, synopsis, model or current_model()) for synopsis in APPROACHES]
+    known = current_model() if model is None else model if isinstance(model, Model) else load_model(model)
+    ways = [_way(work, synopsis, known) for synopsis in APPROACHES]
     return _choose(work, groups, prefer, limit_bytes, ways)
+
+
+def _is_above_nothing(number: Any) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and number > 0
 
 
 def _workload(
@@ -222,6 +235,11 @@ def _choose(work: Workload, groups: int, prefer: Prefer, limit: float | None, wa
     return Advice(work, groups, prefer, (*applying, *rest), pick, reason, close)
 
 
+def _wrapped(text: str, indent: int) -> str:
+    lines = textwrap.wrap(text, WIDTH, subsequent_indent=" " * indent, drop_whitespace=True, break_on_hyphens=False)
+    return "\n".join(lines)
+
+
 def _size(way: Way) -> float:
     assert way.predicted is not None
     return way.predicted.bytes
@@ -243,8 +261,9 @@ def _reason(
     what = {"time": "the least time", "space": "the least memory", "balanced": "the least product of time and memory"}
     others = [way for way in fitting if way is not pick and way not in close]
     said = f"It takes {what[prefer]} of what applies"
-    if pick is not fitting[0] and pick.synopsis.exact:
-        said = f"It is exact, and as good as {fitting[0].name} within {AS_GOOD - 1:.0%}"
+    if pick is not fitting[0]:
+        better = "exact" if pick.synopsis.exact else "certain to keep to its error"
+        said = f"It is {better}, and as good as {fitting[0].name} within {AS_GOOD - 1:.0%}"
     if others:
         said += f"; the next, {others[0].name}, takes {price(others[0]) / price(pick):.1f} times of it"
     if close:
