@@ -48,6 +48,33 @@ class Diagnosis:
 
 
 @dataclass(frozen=True)
+class Residuals:
+    """What tests say of residuals."""
+
+    n: int
+    breusch_pagan: float
+    """The probability that residuals of one variance look like these, …"""
+    durbin_watson: float
+    jarque_bera: float
+    """… and that normal ones do."""
+
+    @property
+    def homoscedastic(self) -> bool:
+        """Whether nothing speaks against one variance."""
+        return self.breusch_pagan > SIGNIFICANT
+
+    @property
+    def independent(self) -> bool:
+        """Whether the statistic is as near to 2 as it is for independent ones: its variance is about 4 / n."""
+        return abs(self.durbin_watson - 2) <= 1.96 * 2 / math.sqrt(self.n)
+
+    @property
+    def normal(self) -> bool:
+        """Whether nothing speaks against normality."""
+        return self.jarque_bera > SIGNIFICANT
+
+
+@dataclass(frozen=True)
 class Fit:
     """What each term costs, and between which factors of the prediction 95 % of the measurements are."""
 
@@ -62,6 +89,10 @@ class Fit:
     def predict(self, terms: Mapping[str, Any]) -> Any:
         """The cost by the values of the terms."""
         return sum(weight * terms[name] for name, weight in self.weights.items())
+
+
+SOUND = Residuals(0, 1.0, 2.0, 1.0)
+"""What is said of a fit without residuals."""
 
 
 def fit(terms: Mapping[str, Floats], y: Floats, strata: Sequence[Any], seed: int = 0) -> Fit:
@@ -84,9 +115,11 @@ def fit(terms: Mapping[str, Floats], y: Floats, strata: Sequence[Any], seed: int
     names = list(terms)
     rng = np.random.default_rng(seed)
     held = held_out(strata, rng)
-    ordinary = _ordinary(X, y)
-    plain = ordinary["breusch_pagan"] > SIGNIFICANT and ordinary["normality"] > SIGNIFICANT
-    method: Method = "least squares" if plain and (ordinary["weights"] >= 0).all() else "weighted, robust"
+    ordinary = _least_squares(X, y)
+    beside = np.column_stack([np.ones(y.size), X / np.max(np.abs(X), axis=0)])
+    residuals = tested(y - X @ ordinary, beside, float(y.max())) or SOUND
+    plain = residuals.homoscedastic and residuals.normal and bool((ordinary >= 0).all())
+    method: Method = "least squares" if plain else "weighted, robust"
     solve = _least_squares if method == "least squares" else robust
     weights = solve(X, y)
     unseen = X[held] @ solve(X[~held], y[~held]) if held.any() else np.empty(0)
@@ -99,9 +132,9 @@ def fit(terms: Mapping[str, Floats], y: Floats, strata: Sequence[Any], seed: int
         _rmse(y[held], unseen),
         float(np.mean(np.abs(y[held] - unseen))) if held.any() else math.nan,
         float(np.median(np.abs(unseen / y[held] - 1))) if held.any() else math.nan,
-        ordinary["durbin_watson"],
-        ordinary["breusch_pagan"],
-        ordinary["normality"],
+        residuals.durbin_watson,
+        residuals.breusch_pagan,
+        residuals.jarque_bera,
     )
     kept = {name: float(weight) for name, weight in zip(names, weights, strict=True) if weight > 0}
     errors = dict(zip(names, _half_widths(X, y, weights), strict=True))
@@ -143,25 +176,18 @@ def _least_squares(X: Floats, y: Floats) -> Floats:  # noqa: N803
     return np.asarray(np.linalg.lstsq(X, y, rcond=None)[0])
 
 
-def _ordinary(X: Floats, y: Floats) -> dict[str, Any]:  # noqa: N803
-    """Plain least squares, and what is said of its residuals."""
+def tested(residuals: Floats, X: Floats, scale: float) -> Residuals | None:  # noqa: N803
+    """What tests say of residuals; None if there are none worth the name, beside numbers of this size."""
     from statsmodels.stats.diagnostic import het_breuschpagan
     from statsmodels.stats.stattools import durbin_watson, jarque_bera
 
-    weights = _least_squares(X, y)
-    residuals = y - X @ weights
-    if float(np.ptp(residuals)) <= 1e-9 * float(np.max(y)):
-        return {"weights": weights, "durbin_watson": 2.0, "breusch_pagan": 1.0, "normality": 1.0}
+    if float(np.ptp(residuals)) <= 1e-9 * scale:
+        return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        heteroscedastic = het_breuschpagan(residuals, np.column_stack([np.ones(y.size), X / np.max(np.abs(X), axis=0)]))
-        normal = jarque_bera(residuals)
-    return {
-        "weights": weights,
-        "durbin_watson": float(durbin_watson(residuals)),
-        "breusch_pagan": float(np.nan_to_num(heteroscedastic[1])),
-        "normality": float(np.nan_to_num(normal[1])),
-    }
+        spread, normal = het_breuschpagan(residuals, X)[1], jarque_bera(residuals)[1]
+    sound = (float(np.nan_to_num(p)) for p in (spread, durbin_watson(residuals), normal))
+    return Residuals(residuals.size, *sound)
 
 
 def _half_widths(X: Floats, y: Floats, weights: Floats) -> list[float]:  # noqa: N803

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from windrow.planner.complexity import complexity, value_of
-from windrow.planner.regression import SIGNIFICANT, Floats, fit, held_out
+from windrow.planner.regression import Floats, Residuals, fit, held_out, tested
 from windrow.planner.thesis_models import Coefficient, Predictor, What
 from windrow.studies.design_space import Sample
 from windrow.studies.thesis_tables import SLIDE
@@ -24,33 +24,6 @@ from windrow.studies.thesis_tables import SLIDE
 SEED = 0
 """Of what is held out, here and by the planner."""
 PREDICTORS: tuple[Predictor, ...] = ("constant", "retention", "slide")
-
-
-@dataclass(frozen=True)
-class Residuals:
-    """What tests say of residuals."""
-
-    n: int
-    breusch_pagan: float
-    """The probability that residuals of one variance look like these, …"""
-    durbin_watson: float
-    jarque_bera: float
-    """… and that normal ones do."""
-
-    @property
-    def homoscedastic(self) -> bool:
-        """Whether nothing speaks against one variance."""
-        return self.breusch_pagan > SIGNIFICANT
-
-    @property
-    def independent(self) -> bool:
-        """Whether the statistic is as near to 2 as it is for independent ones: its variance is about 4 / n."""
-        return abs(self.durbin_watson - 2) <= 1.96 * 2 / math.sqrt(self.n)
-
-    @property
-    def normal(self) -> bool:
-        """Whether nothing speaks against normality."""
-        return self.jarque_bera > SIGNIFICANT
 
 
 @dataclass(frozen=True)
@@ -93,22 +66,10 @@ def refit(samples: Sequence[Sample], what: What) -> Refit:
         math.sqrt(float(model.mse_resid)),
         float(np.sqrt(np.mean(off**2))),
         float(np.mean(off)),
-        _tested(model.resid, X[~held], y),
+        tested(model.resid, X[~held], float(y.max())),
         float(np.median(off / y[held])),
         _by_planner(samples, what, y, strata),
     )
-
-
-def _tested(residuals: Floats, X: Floats, y: Floats) -> Residuals | None:  # noqa: N803
-    from statsmodels.stats.diagnostic import het_breuschpagan
-    from statsmodels.stats.stattools import durbin_watson, jarque_bera
-
-    if float(np.ptp(residuals)) <= 1e-9 * float(y.max()):
-        return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        spread, normal = het_breuschpagan(residuals, X)[1], jarque_bera(residuals)[1]
-    return Residuals(residuals.size, float(spread), float(durbin_watson(residuals)), float(normal))
 
 
 def _by_planner(samples: Sequence[Sample], what: What, y: Floats, strata: Sequence[Any]) -> float:
