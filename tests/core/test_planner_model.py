@@ -138,6 +138,14 @@ def test_a_file_that_is_no_calibration_is_refused(tmp_path: Path) -> None:
     path.write_text("no\nlines\n")
     with pytest.raises(SourceError, match="line 1 is no measurement"):
         read_lines(path)
+    path.write_text("something of yours without an end")
+    with pytest.raises(SourceError, match="line 1 is no measurement"):
+        list(calibrate([], path, SWIFT))
+    assert path.read_text() == "something of yours without an end"
+    told = Task(Workload(wr.sum("x"), 100, 1), Panes).key
+    path.write_text(json.dumps({**told, "time": -1.0, "update": 1.0, "query": 1.0, "bytes": 1, "runs": []}) + "\n{}\n")
+    with pytest.raises(SourceError, match=r"time is -1\.0"):
+        read_lines(path)
 
 
 # Regression.
@@ -229,7 +237,22 @@ def test_a_model_is_kept_in_a_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "model.json"]
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"version": 1}', '{"version": 1, "about": {}, "costs": [1]}'])
+def broken(**change: object) -> str:
+    """A model with one part that makes no sense."""
+    good = {"weights": {"one": 1.0}, "low": 0.9, "high": 1.1}
+    key = {"aggregate": "sum", "synopsis": "Panes", "mode": "rolled", "eps": None, "delta": None}
+    return json.dumps({"version": 1, "about": {}, "costs": [{**key, "time": {**good, **change}, "space": good}]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "[]", '{"version": 1}', '{"version": 1, "about": {}, "costs": [1]}', "[" * 100_000,
+        broken(weights={"one": -1.0}), broken(weights={"one": "x"}), broken(weights={"none": 1.0}),
+        broken(weights=[]), broken(low=2.0), broken(more=1),
+    ],
+    ids=range(11),
+)  # fmt: skip
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "model.json").write_text(text)
     with pytest.raises(SourceError, match="no model that `windrow calibrate` has written"):
@@ -242,6 +265,9 @@ def test_a_model_of_another_version_or_none_at_all(tmp_path: Path) -> None:
         load_model(tmp_path / "model.json")
     with pytest.raises(SourceError, match="cannot be read"):
         load_model(tmp_path / "none.json")
+    (tmp_path / "model.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SourceError, match="it is no text"):
+        load_model(tmp_path / "model.json")
 
 
 def test_a_model_of_ones_own_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

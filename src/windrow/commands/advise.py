@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from pathlib import Path
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.calls import as_call
@@ -11,6 +12,7 @@ from windrow.commands import Commands
 from windrow.commands.schemes import CALL
 from windrow.errors import SpecError
 from windrow.planner import advise
+from windrow.planner.plot import check_path
 from windrow.terminal import SparkLog
 
 
@@ -25,7 +27,9 @@ def add_advise(commands: Commands) -> None:
     )
     parser.add_argument("--retention", type=int, required=True, metavar="R", help="elements in a window")
     parser.add_argument("--slide", type=int, required=True, metavar="S", help="elements from one window to the next")
-    parser.add_argument("--eps", type=float, default=0.0, metavar="ε", help="how wrong an answer may be (default 0)")
+    parser.add_argument(
+        "--eps", type=float, metavar="ε", help="how wrong an answer may be (default: as the call says, else 0)"
+    )
     parser.add_argument(
         "--delta", type=float, default=0.0, metavar="δ", help="with which probability it may be more wrong (default 0)"
     )
@@ -35,6 +39,7 @@ def add_advise(commands: Commands) -> None:
     parser.add_argument("--prefer", choices=("balanced", "time", "space"), default="balanced", help="what counts")
     parser.add_argument("--limit-bytes", type=float, metavar="N", help="how much memory all groups may take")
     parser.add_argument("--batch", type=int, metavar="B", help="elements that come at a time (default: many slides)")
+    parser.add_argument("--kind", choices=("count", "time"), default="count", help="by what elements leave a window")
     parser.add_argument("--whole", action="store_true", help="values are whole numbers of at least 0")
     parser.add_argument("--model", metavar="FILE.json", help="a model by `windrow calibrate --out`")
     parser.add_argument("--plot", metavar="FILE.png", help="draw the ways by time and memory")
@@ -43,13 +48,15 @@ def add_advise(commands: Commands) -> None:
 
 def run(args: argparse.Namespace, log: SparkLog) -> None:
     """Print the advice, and draw it."""
+    if args.plot is not None:
+        check_path(Path(args.plot))
     advice = advise(
         aggregate_of(args.aggregate), retention=args.retention, slide=args.slide, eps=args.eps, delta=args.delta,
         groups=args.groups, prefer=args.prefer, limit_bytes=args.limit_bytes, batch=args.batch, whole=args.whole,
-        model=args.model,
+        kind=args.kind, model=args.model,
     )  # fmt: skip
     print(advice)
-    if args.plot:
+    if args.plot is not None:
         print(f"drawn to {advice.plot(args.plot)}")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from windrow.commands import Commands
-from windrow.errors import OutputError
+from windrow.errors import OutputError, WindrowError
 from windrow.planner.grid import Task, calibrate, full_grid, quick_grid, read_lines
 from windrow.planner.measure import FULL, QUICK, Care
 from windrow.planner.model import Model, adapted, fit_model, own_model_path, shipped_model
@@ -38,20 +38,28 @@ def add_calibrate(commands: Commands) -> None:
 
 def run(args: argparse.Namespace, log: SparkLog) -> None:
     """Measure, fit, write."""
-    out = _check_out(Path(args.out) if args.out else own_model_path())
-    lines = out.with_suffix(".jsonl" if args.full else ".quick.jsonl")
-    if args.fresh:
-        lines.unlink(missing_ok=True)
-    tasks, care = (full_grid(), FULL) if args.full else (quick_grid(), QUICK)
-    _measure(tasks, lines, care)
-    found = read_lines(lines)
-    model = fit_model(found) if args.full else adapted(shipped_model(), found)
+    out = own_model_path() if args.out is None else Path(args.out)
     try:
-        model.save(out)
+        model = _made(_check_out(out), args.full, args.fresh)
+    except WindrowError:
+        raise
     except OSError as error:
         raise OutputError(f"--out: {out}: cannot be written: {error.strerror}") from None
     _show(model, args.full)
     print(f"wrote the model to {out}", file=sys.stderr)
+
+
+def _made(out: Path, full: bool, fresh: bool) -> Model:
+    lines = out.with_suffix(".jsonl" if full else ".quick.jsonl")
+    tasks, care = (full_grid(), FULL) if full else (quick_grid(), QUICK)
+    if lines.exists() and (fresh or len(read_lines(lines)) >= len(tasks)):
+        # One that was done is no one that was broken off.
+        lines.unlink()
+    _measure(tasks, lines, care)
+    found = read_lines(lines)
+    model = fit_model(found) if full else adapted(shipped_model(), found)
+    model.save(out)
+    return model
 
 
 def _measure(tasks: list[Task], lines: Path, care: Care) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from windrow.aggregates import AggregateFunction
-from windrow.errors import SpecError, UnsupportedError
+from windrow.errors import OutputError, SpecError, UnsupportedError
 from windrow.planner.model import Model, Predicted, current_model, load_model
 from windrow.planner.units import as_bytes, as_time
-from windrow.planner.workload import APPROACHES, WHOLE, Workload
+from windrow.planner.workload import APPROACHES, WHOLE, Workload, is_real, is_whole, short
 from windrow.synopses import Synopsis
 from windrow.synopses.base import RetentionKind
 
@@ -25,6 +25,7 @@ AS_GOOD = 1.1
 
 
 UNSURE, WIDTH = "†", 100
+UNKNOWN = "the model knows nothing of it"
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,10 @@ class Advice:
             asked += f", in batches of {work.batch:,}"
         if self.groups > 1:
             asked += f", {self.groups:,} groups"
-        lines = [asked, f"{'':2}{'approach':23}{'time a slide':>13}{'(95 %)':>21}{'bytes':>10}{'(95 %)':>21}  answers"]
+        lines = [
+            asked,
+            f"{'':2}{'approach':23}{'a slide':>9}{'95 % within':>18}{'bytes':>9}{'95 % within':>18}  answers",
+        ]
         for way in self.ways:
             if way.predicted is not None:
                 lines.append(self._line(way))
@@ -87,12 +91,12 @@ class Advice:
         found = way.predicted
         assert found is not None
         n = self.groups
-        times = f"{as_time(n * found.time_low)} to {as_time(n * found.time_high)}"
-        sizes = f"{as_bytes(n * found.bytes_low)} to {as_bytes(n * found.bytes_high)}"
+        times = f"{as_time(n * found.time_low)}-{as_time(n * found.time_high)}"
+        sizes = f"{as_bytes(n * found.bytes_low)}-{as_bytes(n * found.bytes_high)}"
         mark = "*" if way is self.pick else "~" if way in self.close else " "
         answers = way.answers if way.caution is None else f"{way.answers} {UNSURE}"
         return (
-            f"{mark:2}{way.name:23}{as_time(n * found.time):>13}{times:>21}{as_bytes(n * found.bytes):>10}{sizes:>21}"
+            f"{mark:2}{way.name:23}{as_time(n * found.time):>9}{times:>18}{as_bytes(n * found.bytes):>9}{sizes:>18}"
             f"  {answers}"
         )
 
@@ -102,6 +106,8 @@ class Advice:
         """Draw all ways that apply by space and time, with the four quadrants around the pick and the Pareto front."""
         from windrow.planner.plot import draw
 
+        if not isinstance(path, str | Path):
+            raise OutputError(f"plot: {path!r} is no name of a file")
         return draw(self, Path(path))
 
 
@@ -135,9 +141,10 @@ def advise(
     groups
         How many groups have such a window each.
     prefer
-        `"time"`, `"space"`, or `"balanced"` (default): the least product of both.
+        `"time"`, `"space"`, or `"balanced"` (default): the least product of both. A way takes so many times as much
+        as another, both weighed alike, as the root of that product is larger.
     limit_bytes
-        How much memory all groups may take; ways that take more are not picked.
+        How much memory all groups may take; ways that may take more are not picked.
     batch
         How many elements come at a time, if they do not come many slides at once.
     kind
@@ -156,19 +163,27 @@ def advise(
     'Panes'
     """
     work = _workload(aggregate, retention, slide, eps, delta, batch, kind, whole)
-    if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
-        raise SpecError(f"groups: {groups!r} must be a whole number of at least 1")
+    if not is_whole(groups):
+        raise SpecError(f"groups: {short(groups)} must be a whole number of at least 1")
+    if whole not in (True, False):
+        raise SpecError(f"whole: {whole!r} is neither True nor False")
     if prefer not in ("balanced", "time", "space"):
         raise SpecError(f"prefer: {prefer!r} must be 'balanced', 'time' or 'space'")
-    if limit_bytes is not None and not _is_above_nothing(limit_bytes):
+    if limit_bytes is not None and not (is_real(limit_bytes) and limit_bytes > 0):
         raise SpecError(f"limit_bytes: {limit_bytes!r} must be a number of bytes above 0")
-    known = current_model() if model is None else model if isinstance(model, Model) else load_model(model)
+    known = _known(model)
     ways = [_way(work, synopsis, known) for synopsis in APPROACHES]
     return _choose(work, groups, prefer, limit_bytes, ways)
 
 
-def _is_above_nothing(number: Any) -> bool:
-    return isinstance(number, int | float) and not isinstance(number, bool) and number > 0
+def _known(model: Any) -> Model:
+    if model is None:
+        return current_model()
+    if isinstance(model, str | Path):
+        return load_model(model)
+    if not isinstance(model, Model):
+        raise SpecError(f"model: {model!r} is neither a model nor the name of a file by `windrow calibrate --out`")
+    return model
 
 
 def _workload(
@@ -192,7 +207,7 @@ def _way(work: Workload, synopsis: type[Synopsis], model: Model) -> Way:
         predicted = model.predict(work, synopsis)
         if predicted is not None:
             return Way(synopsis, answers, predicted, caution=synopsis.unsure(work.aggregate))
-        obstacle = "the model knows nothing of it"
+        obstacle = UNKNOWN
     return Way(synopsis, answers, obstacle=obstacle)
 
 
@@ -214,16 +229,18 @@ def _choose(work: Workload, groups: int, prefer: Prefer, limit: float | None, wa
 
     applying = sorted((way for way in ways if way.predicted is not None), key=price)
     if not applying:
-        why = next((way.obstacle for way in ways if way.obstacle), "")
-        raise UnsupportedError(f"no synopsis keeps {work.aggregate!r} ({why}); wr.slide keeps it by panes of its own")
-    sure = [way for way in applying if way.caution is None] or applying
-    fitting = [way for way in sure if limit is None or groups * _size(way) <= limit]
-    if not fitting:
-        least = min(sure, key=_size)
+        raise UnsupportedError(_why_none(work, ways))
+    least = min(applying, key=lambda way: (way.caution is not None, _most(way)))
+    if limit is not None:
+        applying = [_within(way, float(limit) / groups, as_bytes(float(limit))) for way in applying]
+    fitting = [way for way in applying if way.caution is None]
+    if not fitting and limit is not None:
+        looser = "a larger error" if work.eps else "an error by eps= and delta="
         raise UnsupportedError(
-            f"limit_bytes: nothing that applies takes so little as {as_bytes(float(limit or 0))}; the least is "
-            f"{as_bytes(groups * _size(least))} by {least.name}. Allow more, or an error by eps= and delta="
+            f"limit_bytes: nothing that applies is sure to take so little as {as_bytes(float(limit))}; "
+            f"{least.name} may take {as_bytes(groups * _most(least))}. Allow more, or {looser}"
         )
+    fitting = fitting or applying
     best = fitting[0]
     alike = [way for way in fitting if price(way) <= AS_GOOD * price(best)]
     pick = min(alike, key=lambda way: (not way.synopsis.exact, not way.synopsis.deterministic, price(way)))
@@ -240,9 +257,26 @@ def _wrapped(text: str, indent: int) -> str:
     return "\n".join(lines)
 
 
-def _size(way: Way) -> float:
+def _why_none(work: Workload, ways: list[Way]) -> str:
+    """Why nothing applies: for want of an error that is allowed, if that is all, or of a model."""
+    obstacles = [way.obstacle or "" for way in ways]
+    if UNKNOWN in obstacles:
+        return f"the model knows no synopsis that keeps {work.aggregate!r}; calibrate anew by `windrow calibrate`"
+    told = next((each for each in obstacles if "eps" in each), None)
+    if told:
+        return f"no synopsis keeps {work.aggregate!r} with eps={work.eps:g} and delta={work.delta:g}: {told}"
+    return f"no synopsis keeps {work.aggregate!r} ({obstacles[0]}); wr.slide keeps it by panes of its own"
+
+
+def _within(way: Way, limit: float, told: str) -> Way:
+    """The same way, with a caution if it may take more than what is allowed."""
+    fits = way.caution is not None or _most(way) <= limit
+    return way if fits else replace(way, caution=f"it may take more than the {told} that are allowed")
+
+
+def _most(way: Way) -> float:
     assert way.predicted is not None
-    return way.predicted.bytes
+    return way.predicted.bytes_high
 
 
 def _overlap(way: Way, other: Way) -> bool:
@@ -258,19 +292,25 @@ def _reason(
     pick: Way, close: tuple[Way, ...], fitting: list[Way], applying: list[Way], prefer: Prefer,
     price: Callable[[Way], float],
 ) -> str:  # fmt: skip
-    what = {"time": "the least time", "space": "the least memory", "balanced": "the least product of time and memory"}
+    what = {
+        "time": "the least time",
+        "space": "the least memory",
+        "balanced": "the least time and memory, weighed alike,",
+    }
     others = [way for way in fitting if way is not pick and way not in close]
     said = f"It takes {what[prefer]} of what applies"
     if pick is not fitting[0]:
         better = "exact" if pick.synopsis.exact else "certain to keep to its error"
         said = f"It is {better}, and as good as {fitting[0].name} within {AS_GOOD - 1:.0%}"
     if others:
-        said += f"; the next, {others[0].name}, takes {price(others[0]) / price(pick):.1f} times of it"
+        said += f"; the next, {others[0].name}, takes {price(others[0]) / price(pick):.1f} times as much"
     if close:
         said += f". Too close to call: {', '.join(way.name for way in close)}"
-    cheaper = [way for way in applying if way.caution is not None and price(way) < price(pick)]
+    cheaper = [way for way in applying if way.caution is not None and way is not pick and price(way) < price(pick)]
     if cheaper:
-        said += f". {cheaper[0].name} would take {price(cheaper[0]) / price(pick):.2f} of it, but {cheaper[0].caution}"
+        said += (
+            f". {cheaper[0].name} would take {price(cheaper[0]) / price(pick):.2f} of that, but {cheaper[0].caution}"
+        )
     found = pick.predicted
     if found is not None and found.stands_in is not None:
         said += f". The costs are those of {found.stands_in}, which is like it"

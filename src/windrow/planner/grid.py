@@ -165,20 +165,24 @@ def calibrate(tasks: Iterable[Task], path: Path, care: Care) -> Iterator[Line]:
 
 def whole_lines(path: Path) -> list[Line]:
     """The measurements of a file, from which a last line that was broken off is cut, so that others can follow."""
+    found = read_lines(path)
     text = path.read_bytes()
     path.write_bytes(text[: text.rfind(b"\n") + 1])
-    return read_lines(path)
+    return found
 
 
 def read_lines(path: Path) -> list[Line]:
     """The measurements of a file; a last line that was broken off is left out."""
     found = []
-    texts = path.read_text(encoding="utf-8").splitlines()
+    try:
+        texts = path.read_text(encoding="utf-8").splitlines()
+    except ValueError:
+        raise SourceError(f"{path}: this is no text, and so no measurements of `windrow calibrate`") from None
     for number, text in enumerate(texts, 1):
         try:
             found.append(_read(json.loads(text)))
         except (ValueError, KeyError, TypeError) as error:
-            if number == len(texts):
+            if number == len(texts) and text.startswith('{"aggregate"'):
                 break
             raise SourceError(f"{path}: line {number} is no measurement of `windrow calibrate` ({error})") from None
     return found
@@ -188,4 +192,7 @@ def _read(told: dict[str, Any]) -> Line:
     work = {name: told[name] for name in KEY if name not in ("aggregate", "synopsis")}
     task = Task(Workload(AGGREGATES[told["aggregate"]], **work), NAMES[told["synopsis"]])
     measured = {name: value for name, value in told.items() if name not in KEY}
+    for name in ("time", "update", "query", "bytes"):
+        if not isinstance(measured[name], float | int) or not 0 < measured[name] < float("inf"):
+            raise ValueError(f"{name} is {measured[name]!r}")
     return Line(task, Measured(**{**measured, "runs": tuple(measured["runs"])}))

@@ -37,6 +37,8 @@ from windrow.synopses import (
 Mode: TypeAlias = Literal["rolled", "batched", "timed"]
 """How elements come: many slides at once, a few at a time, or many at once where they leave by their time."""
 VERSION = 1
+LEAST = 0.1
+"""Nothing takes less, in nanoseconds or bytes, whatever a model says of windows far smaller than it has seen."""
 SHIPPED = "measured.json"
 ELSEWHERE = "WINDROW_MODEL"
 """The environment variable that names another model."""
@@ -107,7 +109,7 @@ class Model:
     def _predicted(self, costs: Costs, work: Workload, stands_in: str | None) -> Predicted:
         q = work.quantities
         time, space = (
-            float(fitted.predict({name: value_of(name, q) for name in fitted.weights}))
+            max(float(fitted.predict({name: value_of(name, q) for name in fitted.weights})), LEAST)
             for fitted in (costs.time, costs.space)
         )
         t, s = costs.time, costs.space
@@ -146,11 +148,17 @@ def read_model(text: str, where: str) -> Model:
             for each in told["costs"]
         }
         return Model(costs, told["about"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise SourceError(f"{where}: this is no model that `windrow calibrate` has written ({error!r})") from None
 
 
 def _fit(told: Mapping[str, Any]) -> Fit:
+    for name, weight in told["weights"].items():
+        _ = value_of(name, numbers(1, 1, 1, 1, 1))
+        if not isinstance(weight, float | int) or not 0 < weight < math.inf:
+            raise ValueError(f"the weight of {name!r} is {weight!r}")
+    if not 0 < told["low"] <= 1 <= told["high"] < math.inf:
+        raise ValueError(f"95 % are from {told['low']!r} to {told['high']!r}")
     diagnosis = told.get("diagnosis")
     return Fit(**{**told, "diagnosis": Diagnosis(**diagnosis) if diagnosis else None})
 
@@ -174,17 +182,22 @@ def load_model(path: str | Path) -> Model:
     """The model in a file."""
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise SourceError(f"{path}: the model cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise SourceError(f"{path}: the model cannot be read: {reason}") from None
     return read_model(text, str(path))
 
 
 def current_model() -> Model:
     """The model of this machine if it was calibrated, else the one that comes with the package."""
     path = own_model_path()
-    if path.is_file() or os.environ.get(ELSEWHERE):
+    if os.environ.get(ELSEWHERE):
         return load_model(path)
-    return shipped_model()
+    try:
+        calibrated = path.is_file()
+    except OSError as error:
+        raise SourceError(f"{path}: a model of this machine cannot be looked for: {error.strerror}") from None
+    return load_model(path) if calibrated else shipped_model()
 
 
 # Making one.
@@ -241,6 +254,8 @@ def adapted(model: Model, lines: Iterable[Line]) -> Model:
             ratios.setdefault((line.task.kind.__name__, key_of(line).mode), []).append(
                 line.measured.time / expected.time
             )
+    if not ratios:
+        raise DataError("no window could be filled in time; calibrate on a machine that is not as busy")
     overall = median([ratio for found in ratios.values() for ratio in found])
     costs = {}
     for key, cost in model.costs.items():

@@ -13,12 +13,17 @@ if TYPE_CHECKING:
 KINDS = (".png", ".svg", ".pdf")
 
 
-def draw(advice: Advice, path: Path) -> Path:
-    """Draw an advice to a file whose name says what kind of picture it is."""
-    if path.suffix.lower() not in KINDS:
-        raise OutputError(f"plot: {path} must end in {', '.join(KINDS)}")
+def check_path(path: Path) -> None:
+    """Refuse a file that cannot be a picture, before anything is computed."""
+    if path.suffix.lower() not in KINDS or "\0" in str(path):
+        raise OutputError(f"plot: {str(path)!r} must end in {', '.join(KINDS)}")
     if not path.absolute().parent.is_dir():
         raise OutputError(f"plot: {path}: there is no folder {path.absolute().parent}")
+
+
+def draw(advice: Advice, path: Path) -> Path:
+    """Draw an advice to a file whose name says what kind of picture it is; what is there is replaced."""
+    check_path(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -53,7 +58,8 @@ def draw(advice: Advice, path: Path) -> Path:
     axes.set_xlabel("time a slide, µs")
     axes.set_ylabel("memory, bytes")
     work = advice.work
-    axes.set_title(f"{work.aggregate!r} over {work.retention:,} elements, every {work.slide:,}: {advice.pick.name}")
+    title = f"{work.aggregate!r} over {work.retention:,} elements, every {work.slide:,}: {advice.pick.name}"
+    axes.set_title(title, parse_math=False)
     axes.legend(loc="best", fontsize=8)
     try:
         figure.savefig(path)

@@ -70,6 +70,7 @@ NAMES: Mapping[str, type[Any]] = {kind.__name__: kind for kind in (*APPROACHES, 
 """All that is measured, by name."""
 WHOLE = "whole"
 """Data that are whole numbers of at least 0, which an exponential histogram wants."""
+LONGEST = 1 << 62
 POOL = 1 << 23
 """How many elements there are to measure with; after the last comes the first again."""
 
@@ -104,17 +105,21 @@ class Workload:
     kind: RetentionKind = "count"
 
     def __post_init__(self) -> None:
-        for option in ("retention", "slide"):
+        for option in ("retention", "slide", *(() if self.batch is None else ("batch",))):
             value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise SpecError(f"{option}: {value!r} must be a whole number of elements, at least 1")
+            if not is_whole(value):
+                raise SpecError(f"{option}: {short(value)} must be a whole number of elements, at least 1")
+            object.__setattr__(self, option, int(value))
+        for option in ("eps", "delta"):
+            value = getattr(self, option)
+            if is_real(value):
+                object.__setattr__(self, option, float(value))
         if self.slide > self.retention:
             raise SpecError(f"slide: {self.slide:,} is more than retention={self.retention:,}; elements would be lost")
-        batch = self.batch
-        if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1):
-            raise SpecError(f"batch: {batch!r} must be a whole number of elements, at least 1")
-        if batch is not None and self.slide % batch:
-            raise SpecError(f"batch: {batch:,} must divide slide={self.slide:,}, so that an answer follows a batch")
+        if self.batch is not None and self.slide % self.batch:
+            raise SpecError(
+                f"batch: {self.batch:,} must divide slide={self.slide:,}, so that an answer follows a batch"
+            )
         if self.data not in (*STREAMS, WHOLE):
             raise SpecError(f"data: {self.data!r} is none of {', '.join((*STREAMS, WHOLE))}")
         _ = Accuracy(self.eps, self.delta)
@@ -146,9 +151,9 @@ class Workload:
             return None if self.aggregate.form == "values" else "the states of panes are numbers"
         if kind is GreenwaldKhanna:
             return "it keeps all elements since the start, and no window"
-        if kind is ExponentialHistogram and self.data != WHOLE:
+        obstacle: str | None = kind.why_not(self.aggregate, Retention(self.retention, self.kind), self.accuracy)
+        if obstacle is None and kind is ExponentialHistogram and self.data != WHOLE:
             return "it keeps whole numbers of at least 0; say whole=True if that is what they are"
-        obstacle: str | None = kind.why_not(self.aggregate, Retention(int(self.retention), self.kind), self.accuracy)
         return obstacle
 
     def make(self, kind: type[Any]) -> Any:
@@ -160,6 +165,25 @@ class Workload:
         if self.kind == "time" and "probability" in taken:
             options["probability"] = min(1.0, sample_size(self.accuracy) / self.retention)
         return kind(self.aggregate, Retention(int(self.retention), self.kind), self.accuracy, **options)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number of at least 1, and none that is out of all reason."""
+    return not isinstance(value, bool) and isinstance(value, int | np.integer) and bool(1 <= value <= LONGEST)
+
+
+def is_real(value: Any) -> bool:
+    """Whether a value is a number."""
+    return not isinstance(value, bool) and isinstance(value, int | float | np.integer | np.floating)
+
+
+def short(value: Any) -> str:
+    """A value as it is named in an error."""
+    try:
+        shown = repr(value)
+    except ValueError:  # Python does not write very long numbers
+        shown = "a number of thousands of digits"
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 
 class Elements:
