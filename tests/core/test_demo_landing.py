@@ -11,6 +11,7 @@ import pytest
 from windrow.demo import traffic_day
 from windrow.demo.landing import Landing, arrivals
 from windrow.demo.run import write_table
+from windrow.demo.stream import as_shown
 from windrow.errors import OutputError
 
 KEYS = [("starttime", "ascending"), ("detectorid", "ascending")]
@@ -65,3 +66,15 @@ def test_a_folder_that_cannot_be_written_to_ends_it(files: list[pa.Table], tmp_p
     assert not lands(landing, within=0.5)
     assert landing.has_ended
     assert isinstance(landing.error, OutputError)
+
+
+def test_a_jam_is_growing_until_its_last_piece() -> None:
+    at = pa.array([0, 60_000_000, 120_000_000], pa.timestamp("us"))
+    pieces = pa.table({
+        "detectorid": [7, 7, 7], "frame": [0, 0, 0], "fragment": [0, 1, 2], "start": at, "end": at, "count": [1, 1, 1],
+        "slowest": [20.0, 21.0, 22.0], "average": [20.04, 21.0, 22.0], "cars": [3, 4, 5], "final": [False, False, True],
+    })  # fmt: skip
+    shown = as_shown(pieces.take([2, 0, 1]))
+    assert shown["jam is"] == ["growing", "growing", "over"]
+    assert shown["piece"] == [0, 1, 2]
+    assert shown["average mph"] == [20.0, 21.0, 22.0]
