@@ -158,7 +158,7 @@ APPROXIMATE = {
 def approximate(report: Callable[[str], object] = lambda line: None) -> str:
     """What approximate synopses cost, at windows of all sizes; none of the peers has any."""
     lines = ["Approximate synopses, ε 0.01, δ 0.001 where drawn at random: nanoseconds an element, bytes"]
-    lines.append(f"{'':44}{'':24}{'slide 1':>10}{'slide R/10':>12}{'update':>10}{'bytes':>12}")
+    lines.append(f"{'':44}{'':24}{'slide 1':>12}{'slide R/10':>14}{'update':>14}{'bytes':>12}")
     for name, aggregate in APPROXIMATE.items():
         for window in WINDOWS:
             job, before = f"{name}, window {window:,}", ""
@@ -168,7 +168,7 @@ def approximate(report: Callable[[str], object] = lambda line: None) -> str:
                     report(f"{job}: {kind.__name__} {row}")
                     lines.append(f"{'' if job == before else job:44}{kind.__name__:24}{row}")
                     before = job
-    lines.append(f"{'median of all elements':44}{'GreenwaldKhanna':24}{_greenwald_khanna():>32,.1f}")
+    lines.append(f"{'median of all elements':44}{'GreenwaldKhanna':24}{_greenwald_khanna():>40,.1f}")
     return "\n".join(lines)
 
 
@@ -188,7 +188,7 @@ def _approximate(aggregate: wr.AggregateFunction, window: int, kind: type[Synops
     if kind.exact or works[0].why_not(kind) or kind is PrioritySample:
         return None  # a priority sample of so many items takes milliseconds an element
     one, tenth = (planner.measure(work, kind, planner.QUICK) for work in works)
-    return f"{one.time:>10,.0f}{tenth.time / works[1].slide:>12,.1f}{tenth.update:>10,.1f}{tenth.bytes:>12,}"
+    return f"{one.time:>12,.0f}{tenth.time / works[1].slide:>14,.1f}{tenth.update:>14,.1f}{tenth.bytes:>12,}"
 
 
 def main() -> None:
