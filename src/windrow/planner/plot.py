@@ -55,6 +55,7 @@ def draw(advice: Advice, path: Path) -> Path:
         [n * way.predicted.bytes for way in front if way.predicted],
         where="post", color="black", linewidth=0.8, alpha=0.5, label="Pareto front",
     )  # fmt: skip
+    axes.margins(0.2)  # room for the names
     axes.set_xlabel("time a slide, µs")
     axes.set_ylabel("memory, bytes")
     work = advice.work
