@@ -52,18 +52,19 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
 def _made(out: Path, full: bool, fresh: bool) -> Model:
     lines = out.with_suffix(".jsonl" if full else ".quick.jsonl")
     tasks, care = (full_grid(), FULL) if full else (quick_grid(), QUICK)
-    if lines.exists() and (fresh or len(read_lines(lines)) >= len(tasks)):
+    done = len(read_lines(lines)) if lines.exists() and not fresh else 0
+    if fresh or done >= len(tasks):
         # One that was done is no one that was broken off.
-        lines.unlink()
-    _measure(tasks, lines, care)
+        lines.unlink(missing_ok=True)
+        done = 0
+    _measure(tasks, done, lines, care)
     found = read_lines(lines)
     model = fit_model(found) if full else adapted(shipped_model(), found)
     model.save(out)
     return model
 
 
-def _measure(tasks: list[Task], lines: Path, care: Care) -> None:
-    done = len(read_lines(lines)) if lines.exists() else 0
+def _measure(tasks: list[Task], done: int, lines: Path, care: Care) -> None:
     if done:
         print(f"going on after {done:,} of {len(tasks):,} measurements", file=sys.stderr)
     with steps(len(tasks), done) as begin:

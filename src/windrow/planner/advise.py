@@ -217,7 +217,7 @@ def cost_of(prefer: Prefer) -> Callable[[Predicted], float]:
         return lambda found: found.time
     if prefer == "space":
         return lambda found: found.bytes
-    return lambda found: math.sqrt(max(found.time, 0.0) * max(found.bytes, 0.0))
+    return lambda found: math.sqrt(found.time * found.bytes)
 
 
 def _choose(work: Workload, groups: int, prefer: Prefer, limit: float | None, ways: list[Way]) -> Advice:

@@ -152,7 +152,6 @@ TERMS = _terms(
     e_log_R=lambda q: q.least(q.e * q.log(q.R), q.R),
     e_log_e=lambda q: q.least(q.e * q.log(q.e), q.R),
     e_log_e_squared=lambda q: q.least(q.e * q.log(q.e) ** 2, q.R),
-    levels=lambda q: q.log(q.R),
     levels_e_log_e_squared=lambda q: q.least(q.e * q.log(q.e) ** 2, q.R) * q.log(q.R / q.e),
     room_buckets=lambda q: q.room(q.least(24 * q.e**2 * q.log(q.R), 4 * q.R)),
     # Sketches of panes, two over the error of them, put together when one more is whole.
@@ -265,7 +264,7 @@ RULES: Mapping[type[Any], Callable[[AggregateFunction], Complexity]] = {
     ArasuMankuVariable: lambda _: Complexity(
         ("one", "log_R", "log_e_log_R"),
         ("one", "e", "e_log_e", "e_log_e_squared"),
-        ("one", "levels", "e_log_e_squared", "levels_e_log_e_squared"),
+        ("one", "log_R", "e_log_e_squared", "levels_e_log_e_squared"),
     ),
     ArasuMankuHeavyHitters: lambda _: Complexity(
         ("one", "log_e", "log_e_squared"), ("one", "e", "e_log_e", "e_log_e_squared"), ("one", "e", "e_log_e_squared")

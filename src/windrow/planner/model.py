@@ -8,7 +8,7 @@ import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 from statistics import median
@@ -17,8 +17,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from windrow.aggregates import AggregateFunction
+from windrow.aggregates.base import name_of
 from windrow.errors import DataError, SourceError
-from windrow.planner.complexity import complexity, numbers, value_of
+from windrow.planner.complexity import PER_ELEMENT, TERMS, complexity, numbers, value_of
 from windrow.planner.grid import Line
 from windrow.planner.regression import Diagnosis, Fit, fit
 from windrow.planner.streams import RATE
@@ -154,7 +155,8 @@ def read_model(text: str, where: str) -> Model:
 
 def _fit(told: Mapping[str, Any]) -> Fit:
     for name, weight in told["weights"].items():
-        _ = value_of(name, numbers(1, 1, 1, 1, 1))
+        if name.removeprefix(PER_ELEMENT) not in TERMS:
+            raise ValueError(f"there is no term {name!r}")
         if not isinstance(weight, float | int) or not 0 < weight < math.inf:
             raise ValueError(f"the weight of {name!r} is {weight!r}")
     if not 0 < told["low"] <= 1 <= told["high"] < math.inf:
@@ -194,10 +196,16 @@ def current_model() -> Model:
     if os.environ.get(ELSEWHERE):
         return load_model(path)
     try:
-        calibrated = path.is_file()
+        written = path.stat().st_mtime_ns if path.is_file() else None
     except OSError as error:
         raise SourceError(f"{path}: a model of this machine cannot be looked for: {error.strerror}") from None
-    return load_model(path) if calibrated else shipped_model()
+    return shipped_model() if written is None else _own_model(path, written)
+
+
+@lru_cache(maxsize=1)
+def _own_model(path: Path, written: int) -> Model:
+    """Each window that is planned asks for it, and it is read once unless it was written again."""
+    return load_model(path)
 
 
 # Making one.
@@ -222,8 +230,7 @@ def fit_model(lines: Iterable[Line], about: Mapping[str, Any] | None = None) -> 
 def key_of(line: Line) -> Key:
     """Which part of a model a measurement belongs to."""
     work = line.task.work
-    mode: Mode = "batched" if work.batch is not None else "timed" if work.kind == "time" else "rolled"
-    return Key(work.name, line.task.kind.__name__, mode)
+    return Key(work.name, line.task.kind.__name__, _modes(work)[0])
 
 
 def fit_costs(lines: Sequence[Line], mode: Mode) -> Costs:
@@ -315,8 +322,6 @@ def stand_ins(aggregate: AggregateFunction) -> list[str]:
     >>> stand_ins(wr.mean("speed"))[:3]
     ['mean', 'sum', 'count']
     """
-    from windrow.aggregates.base import name_of
-
     mine = [name_of(type(aggregate))]
     if aggregate.form == "numbers":
         size = len(aggregate.zero_state(integral=False))

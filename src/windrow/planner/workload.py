@@ -137,7 +137,7 @@ class Workload:
     @property
     def pane(self) -> int:
         """The longest step that windows and slides are made of."""
-        return math.gcd(int(self.retention), int(self.slide))
+        return math.gcd(self.retention, self.slide)
 
     @property
     def quantities(self) -> Quantities:
@@ -149,8 +149,6 @@ class Workload:
         """Why a synopsis does not apply; None if it does."""
         if kind is PanesOfValues:
             return None if self.aggregate.form == "values" else "the states of panes are numbers"
-        if kind is GreenwaldKhanna:
-            return "it keeps all elements since the start, and no window"
         obstacle: str | None = kind.why_not(self.aggregate, Retention(self.retention, self.kind), self.accuracy)
         if obstacle is None and kind is ExponentialHistogram and self.data != WHOLE:
             return "it keeps whole numbers of at least 0; say whole=True if that is what they are"
@@ -161,10 +159,10 @@ class Workload:
         options: dict[str, Any] = {}
         taken = inspect.signature(kind).parameters
         if "every" in taken:
-            options["every"] = int(self.slide)
+            options["every"] = self.slide
         if self.kind == "time" and "probability" in taken:
             options["probability"] = min(1.0, sample_size(self.accuracy) / self.retention)
-        return kind(self.aggregate, Retention(int(self.retention), self.kind), self.accuracy, **options)
+        return kind(self.aggregate, Retention(self.retention, self.kind), self.accuracy, **options)
 
 
 def is_whole(value: Any) -> bool:
