@@ -95,6 +95,29 @@ def test_every_plan_finds_the_same_windows(spark, landed, monkeypatch):
     check_same(wr.slide(source, KINDS, **asked, plan="native"), wanted, KEYS)
 
 
+@pytest.mark.parametrize("by", ["g", ["lane", "k"], None])
+def test_panes_travel_in_pieces(spark, landed, monkeypatch, by):
+    """More buckets than tasks, of which some stay empty; most panes come from several tasks."""
+    monkeypatch.setattr(panes, "parallelism", lambda spark: 3)
+    monkeypatch.setattr(panes, "ROWS_A_BUCKET", 400)
+    source = wr.parquet(spark, landed)
+    agg = {"n": wr.count(), "total": wr.sum("x"), "median": wr.median("x")}
+    asked: dict[str, Any] = {"on": "t", "by": by, "agg": agg}
+    keys = [*([by] if isinstance(by, str) else by or []), "window", "end"]
+    found = wr.slide(source, KINDS, **asked, plan="scan")
+    check_same(found, wr.slide(source.df, KINDS, **asked, plan="shuffle"), keys)
+    assert found.rdd.getNumPartitions() == (8 if by else 1)
+
+
+def test_both_zeros_are_one_group(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(panes, "parallelism", lambda spark: 2)
+    monkeypatch.setattr(panes, "ROWS_A_BUCKET", 1)
+    for i, zero in enumerate([0.0, -0.0]):
+        pq.write_table(pa.table({"t": [i, i + 1], "g": [zero, zero], "x": [1.0, 2.0]}), tmp_path / f"{i}.parquet")
+    found = wr.slide(wr.parquet(spark, tmp_path), wr.Tumbling(10), on="t", by="g", agg={"n": wr.count()}, plan="scan")
+    assert [(row.g, row.n) for row in found.collect()] == [(0.0, 4)]
+
+
 def test_windows_are_those_of_spark(spark, landed):
     df = spark.read.parquet(landed)
     cut = F.window("t", "5 minutes", "1 minute").alias("w")

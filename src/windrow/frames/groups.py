@@ -166,5 +166,7 @@ def _digest(key: pa.Array) -> npt.NDArray[np.uint64]:
     if pa.types.is_integer(key.type):
         numbers: npt.NDArray[np.uint64] = key.cast(pa.int64()).to_numpy(zero_copy_only=False).astype(np.uint64)
         return numbers
+    if pa.types.is_floating(key.type):
+        key = pc.add(key, pa.scalar(0, key.type))  # 0.0 and -0.0 are the same group
     text = pc.cast(key, pa.string()) if not pa.types.is_binary(key.type) else key
     return np.asarray(pd.util.hash_array(np.array(text.to_pylist(), dtype=object), categorize=False), np.uint64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import groupby
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -15,21 +16,26 @@ from windrow.aggregates import AggregateFunction, Count, Max, Mean, Min, Sum, Va
 from windrow.aggregates.extremes import LARGEST, SMALLEST
 from windrow.aggregates.keeper import Keeper
 from windrow.aggregates.pairs import Pair
+from windrow.aggregates.states import States
 from windrow.frames.groups import Directory
 from windrow.frames.ordering import read_in_order, whole_instants
+from windrow.frames.packing import unpack
 from windrow.frames.request import Layout, Reader
 from windrow.spark.parquet import RowGroup, read_row_group
-from windrow.spark.pieces import MapInArrow
+from windrow.spark.pieces import PIECES, MapInArrow, Pieces, in_order, pieces_in
 from windrow.spark.resolve import column
 from windrow.spark.scan import ScanSource, layout_of, task_numbers
-from windrow.spark.session import parallelism
+from windrow.spark.session import ROWS_A_BATCH, parallelism
 from windrow.spark.shuffle import in_larger_tables, select_tuples
 from windrow.windows.gather import Gatherer
+from windrow.windows.panes import Panes
 from windrow.windows.request import Slide
-from windrow.windows.slider import PaneHeap, Slider, panes_schema
+from windrow.windows.slider import PaneHeap, Slider, panes_schema, panes_table
 
 Native = Callable[[list[Column], bool], list[Column]]
 """From the values of an aggregate, and whether it keeps integers, to the numbers of its state."""
+ROWS_A_BUCKET = 10_000_000
+"""A task holds the panes of one bucket at a time; there are as many buckets as it takes for panes of a row each."""
 
 
 # Panes by Catalyst.
@@ -155,13 +161,19 @@ def _native_form(aggregate: AggregateFunction) -> Native | None:
 # Panes by tasks.
 
 
-def scanned_panes(scan: ScanSource, request: Slide) -> DataFrame:
-    """Panes aggregated by tasks that read Parquet; a row group may be in any order."""
+def scanned_windows(scan: ScanSource, request: Slide, schema: StructType) -> DataFrame:
+    """Windows of panes that tasks aggregate as they read Parquet, whose row groups may be in any order.
+
+    Panes go to where they are combined in pieces, as one row each to Spark: row by row they would take it longer than
+    all the rest.
+    """
     shares = _shares(scan.row_groups, parallelism(scan.spark))
-    tasks = scan.spark.range(0, len(shares), 1, len(shares))
+    rows = sum(group.rows for group in scan.row_groups)
+    buckets = max(len(shares), -(-rows // ROWS_A_BUCKET)) if request.by else 1
     layout = layout_of(request, scan.columns, scan.schema)
-    read = _read_shares(shares, scan.path, scan.columns)
-    return tasks.mapInArrow(_gather(request, layout, read), from_arrow_schema(panes_schema(request)))
+    tasks = scan.spark.range(0, len(shares), 1, len(shares))
+    pieces = tasks.mapInArrow(_gather_shares(request, layout, shares, buckets, scan), PIECES)
+    return in_order(pieces, buckets).mapInArrow(_combine_pieces(request), schema)
 
 
 def _shares(row_groups: tuple[RowGroup, ...], tasks: int) -> list[list[RowGroup]]:
@@ -175,43 +187,60 @@ def _shares(row_groups: tuple[RowGroup, ...], tasks: int) -> list[list[RowGroup]
     return [share for share in shares if share]
 
 
-def _read_shares(
-    shares: list[list[RowGroup]], path: str, columns: tuple[str, ...]
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Table]]:
-    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-        for number in task_numbers(batches):
-            for group in shares[number]:
-                yield read_row_group(group, path, columns)
+def _gather_shares(
+    request: Slide, layout: Layout, shares: list[list[RowGroup]], buckets: int, scan: ScanSource
+) -> MapInArrow:
+    """The function that reads shares of the row groups and sends their panes."""
+    path, columns = scan.path, scan.columns
 
-    return read
+    def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in task_numbers(batches):
+            reader = Reader(request, layout)
+            sender = Pieces(number, buckets, reader.directory)
+            tables = (read_row_group(group, path, columns) for group in shares[number])
+            for panes, states in _gathered(request, reader, tables):
+                yield from sender.by_bucket("panes", panes_table(reader.directory, panes, states), panes.group)
+
+    return gather
+
+
+def _combine_pieces(request: Slide) -> MapInArrow:
+    """The function that combines the panes of its buckets."""
+
+    def combine(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _, pieces in groupby(pieces_in(batches), key=lambda piece: piece[0]):
+            slider = Slider(request, Directory(request.by_types))
+            slider.add(*slider.read(pa.concat_tables(table for *_, data in pieces for table in unpack(data))))
+            yield from _batches(slider.report(slider.latest(), final=True))
+
+    return combine
 
 
 def gathered_panes(df: DataFrame, request: Slide) -> DataFrame:
     """Panes aggregated by tasks from what Spark hands them, before anything is shuffled."""
     tuples, layout = select_tuples(df, request)
-    return tuples.mapInArrow(_gather(request, layout, in_larger_tables), from_arrow_schema(panes_schema(request)))
-
-
-def _gather(
-    request: Slide, layout: Layout, read: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Table]]
-) -> MapInArrow:
-    """The function that aggregates the panes of a task's tuples, which come in any order."""
 
     def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        reader, gatherer = Reader(request, layout), Gatherer(request)
-        heap = PaneHeap(request, reader.directory)
-        for table in read(batches):
-            yield from _batches(heap.add(*gatherer.gather(reader.read(table))))
-        yield from _batches(heap.rest())
+        reader = Reader(request, layout)
+        gathered = _gathered(request, reader, in_larger_tables(batches))
+        yield from _batches(panes_table(reader.directory, panes, states) for panes, states in gathered)
 
-    return gather
+    return tuples.mapInArrow(gather, from_arrow_schema(panes_schema(request)))
+
+
+def _gathered(request: Slide, reader: Reader, tables: Iterable[pa.Table]) -> Iterator[tuple[Panes, list[States]]]:
+    """The panes of a task's tuples, which come in any order."""
+    gatherer, heap = Gatherer(request), PaneHeap(request)
+    for table in tables:
+        yield from heap.add(*gatherer.gather(reader.read(table)))
+    yield from heap.rest()
 
 
 def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
-    return (batch for table in tables for batch in table.to_batches())
+    return (batch for table in tables for batch in table.to_batches(ROWS_A_BATCH))
 
 
-# Windows.
+# Windows of panes that are rows.
 
 
 def windows_of_panes(panes: DataFrame, request: Slide, schema: StructType) -> DataFrame:

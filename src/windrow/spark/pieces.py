@@ -1,8 +1,9 @@
-"""Sending what was found in a chunk to where its seams are reconciled, in pieces of Arrow.
+"""Sending what was found in a chunk to where the chunks are put together, in pieces of Arrow.
 
-Groups are spread over buckets. A chunk sends to each bucket the frames of its groups, then the tuples that a replay
-may need where they cannot be read again, and last the state in which it left each group. One task a bucket takes the
-chunks in order.
+Groups are spread over buckets, and one task a bucket takes the chunks in order. A piece is one row to Spark, which
+never takes apart what is in it. For frames, a chunk sends to each bucket those of its groups, then the tuples that a
+replay may need where they cannot be read again, and last the state in which it left each group. For windows it sends
+panes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from windrow.frames.framer import Framer, Frames, Tuples
-from windrow.frames.groups import Directory, spread
+from windrow.frames.groups import Codes, Directory, spread
 from windrow.frames.heads import HeadFramer
 from windrow.frames.packing import pack, pack_frames, pack_state, unpack
 from windrow.frames.request import Request
@@ -34,12 +35,34 @@ ReplayChunk: TypeAlias = Callable[[int, list[pa.Table], list[pa.Array]], Iterato
 """Reads the tuples of a chunk again: its number, the tables of tuples that were sent, the `by` values of its groups."""
 
 
-class Sender:
+class Pieces:
+    """Makes pieces of what one chunk sends, and numbers them."""
+
+    def __init__(self, chunk: int, buckets: int, directory: Directory) -> None:
+        self.chunk, self.buckets, self.directory = chunk, buckets, directory
+        self._sent = 0
+
+    def by_bucket(self, kind: str, table: pa.Table, group: Codes) -> Iterator[pa.RecordBatch]:
+        """The rows of a table, each to the bucket of its group."""
+        bucket = spread(self.directory.keys(), self.buckets)[group]
+        for b in range(self.buckets):
+            mine = table.filter(pa.array(bucket == b)) if self.buckets > 1 else table
+            if mine.num_rows:
+                yield self.piece(b, kind, [mine])
+
+    def piece(self, bucket: int, kind: str, tables: list[pa.Table]) -> pa.RecordBatch:
+        """One piece, as a row."""
+        self._sent += 1
+        values = (bucket, self.chunk, self._sent, kind, pack(tables))
+        return pa.record_batch([pa.array([v], f.type) for v, f in zip(values, _PIECES, strict=True)], schema=_PIECES)
+
+
+class Sender(Pieces):
     """Packs what one chunk's run from the empty state finds, for each bucket."""
 
     def __init__(self, chunk: int, buckets: int, directory: Directory, framer: Framer) -> None:
-        self.chunk, self.buckets, self.directory, self.framer = chunk, buckets, directory, framer
-        self._piece = 0
+        super().__init__(chunk, buckets, directory)
+        self.framer = framer
         self._waiting: list[pa.Table] = []
 
     def frames(self, frames: Frames) -> Iterator[pa.RecordBatch]:
@@ -53,7 +76,7 @@ class Sender:
         """Tuples of one group, for a replay."""
         if table.num_rows:
             key = [table.column(name).slice(0, 1).combine_chunks() for name in by]
-            yield self._row(int(spread(key, self.buckets)[0]), "tuples", [table])
+            yield self.piece(int(spread(key, self.buckets)[0]), "tuples", [table])
 
     def last(self) -> Iterator[pa.RecordBatch]:
         """What is left, and the state of every group."""
@@ -67,35 +90,30 @@ class Sender:
                 {"group": pa.array(groups), **{f"by{i}": k.take(pa.array(groups)) for i, k in enumerate(keys)}}
             )
             heads = [self.framer.heads(groups)] if isinstance(self.framer, HeadFramer) else []
-            yield self._row(b, "state", [known, *pack_state(self.framer.export(groups)), *heads])
+            yield self.piece(b, "state", [known, *pack_state(self.framer.export(groups)), *heads])
 
     def _send_frames(self) -> Iterator[pa.RecordBatch]:
         if not self._waiting:
             return
         table, self._waiting = pa.concat_tables(self._waiting), []
-        bucket = spread(self.directory.keys(), self.buckets)[table.column("group").to_numpy()]
-        for b in range(self.buckets):
-            mine = table.filter(pa.array(bucket == b))
-            if mine.num_rows:
-                yield self._row(b, "frames", [mine])
+        yield from self.by_bucket("frames", table, table.column("group").to_numpy())
 
-    def _row(self, bucket: int, kind: str, tables: list[pa.Table]) -> pa.RecordBatch:
-        self._piece += 1
-        values = (bucket, self.chunk, self._piece, kind, pack(tables))
-        return pa.record_batch([pa.array([v], f.type) for v, f in zip(values, _PIECES, strict=True)], schema=_PIECES)
+
+def in_order(pieces: DataFrame, buckets: int) -> DataFrame:
+    """The pieces of a bucket together, those of each chunk one after the other."""
+    return pieces.repartitionById(buckets, "bucket").sortWithinPartitions("bucket", "chunk", "piece")
 
 
 def reconciled(pieces: DataFrame, buckets: int, request: Request, replay: ReplayChunk, schema: StructType) -> DataFrame:
     """The true frames of all chunks, from the pieces they sent."""
-    sorted_pieces = pieces.repartitionById(buckets, "bucket").sortWithinPartitions("bucket", "chunk", "piece")
-    return sorted_pieces.mapInArrow(_receiver(request, replay), schema)
+    return in_order(pieces, buckets).mapInArrow(_receiver(request, replay), schema)
 
 
 def _receiver(request: Request, replay: ReplayChunk) -> MapInArrow:
     """The function that goes through the chunks in order, bucket by bucket, and emits the true frames."""
 
     def receive(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _, pieces in groupby(_rows(batches), key=lambda row: row[0]):
+        for _, pieces in groupby(pieces_in(batches), key=lambda row: row[0]):
             seams = Seams(request)
             frames: list[pa.Table] = []
             tuples: list[pa.Table] = []
@@ -121,7 +139,8 @@ def _replay_of(replay: ReplayChunk, chunk: int, tuples: list[pa.Table]) -> Calla
     return again
 
 
-def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, str, pa.Buffer]]:
+def pieces_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, str, pa.Buffer]]:
+    """The bucket, chunk, kind and data of each piece."""
     for batch in batches:
         for i in range(batch.num_rows):
             yield (

@@ -20,7 +20,7 @@ from windrow.spark.panes import (
     gathered_panes,
     native_panes,
     ordered_windows,
-    scanned_panes,
+    scanned_windows,
     why_not_native_panes,
     windows_of_panes,
 )  # fmt: skip
@@ -171,7 +171,7 @@ def _tabled(
         scan = _scan(source, request, nulls_on)
         if isinstance(scan, ScanSource):
             reason = f"{share}, aggregated as Parquet is read with pyarrow: no sort, no shuffle of rows"
-            return Choice("scan", (reason,)), windows_of_panes(scanned_panes(scan, request), request, schema)
+            return Choice("scan", (reason,)), scanned_windows(scan, request, schema)
         if plan == "scan":
             raise UnsupportedError(f"plan='scan': {scan}")
         against += [f"no scan: {scan}"] if isinstance(source, ParquetSource) else []

@@ -176,21 +176,21 @@ def merged(keepers: Sequence[Keeper], pieces: Sequence[tuple[Panes, list[States]
 class PaneHeap:
     """Panes of one task that wait to be merged, so that each is sent once, or a few times if there are very many."""
 
-    def __init__(self, slide: Slide, directory: Directory) -> None:
-        self.keepers, self.directory = slide.pane_keepers, directory
+    def __init__(self, slide: Slide) -> None:
+        self.keepers = slide.pane_keepers
         self._pieces: list[tuple[Panes, list[States]]] = []
 
-    def add(self, panes: Panes, states: list[States]) -> Iterator[pa.Table]:
+    def add(self, panes: Panes, states: list[States]) -> Iterator[tuple[Panes, list[States]]]:
         """Put panes on the heap; all of it comes out, merged, if it gets too large."""
         self._pieces.append((panes, states))
         weight = sum(panes.group.size + sum(_values_in(kept) for kept in states) for panes, states in self._pieces)
         if weight > PANES_AT_ONCE:
             yield from self.rest()
 
-    def rest(self) -> Iterator[pa.Table]:
+    def rest(self) -> Iterator[tuple[Panes, list[States]]]:
         """All panes on the heap."""
         if self._pieces:
-            yield panes_table(self.directory, *merged(self.keepers, self._pieces))
+            yield merged(self.keepers, self._pieces)
             self._pieces = []
 
 
