@@ -113,7 +113,7 @@ def assert_memory_is_bounded(make: Make, on: Array, x: Array, at_most: int) -> N
         assert synopsis.nbytes <= at_most
 
 
-def assert_asked_alike(make: Make, on: Array, x: Array, moments: Array) -> list[Any]:
+def assert_asked_alike(make: Make, on: Array, x: Array, moments: Array, tolerance: float = 0.0) -> list[Any]:
     """Answers at moments are those of updates, advances and queries in turn, now and then saved and loaded between."""
     answers = make().answers(on, x, moments)
     assert len(answers) == moments.size
@@ -126,7 +126,10 @@ def assert_asked_alike(make: Make, on: Array, x: Array, moments: Array) -> list[
         if i % 4 == 0:
             data, stepped = stepped.save(), make()
             stepped.load(data)
-        np.testing.assert_equal(stepped.query(), answer)
+        if tolerance:
+            assert_same(stepped.query(), answer, tolerance)
+        else:
+            np.testing.assert_equal(stepped.query(), answer)
     return answers
 
 

@@ -1,9 +1,12 @@
-"""Two stacks take in a batch as a whole: answers and window are those of one element after the other, bit by bit."""
+"""Rings of partials take in a batch as a whole: answers and windows are those of one element after the other.
+
+For two stacks and for panes of several elements they are the same bit by bit.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +19,7 @@ import windrow as wr
 from streams import Span
 from synopsis_contract import assert_exact, recomputed
 from windrow.errors import DataError
-from windrow.synopses import Retention, TwoStacks
+from windrow.synopses import DABA, Panes, Retention, TwoStacks
 from windrow.synopses.bulk import TILE
 from windrow.synopses.exact import ExactSynopsis
 
@@ -36,7 +39,12 @@ BATCHES = {
 each_aggregate = pytest.mark.parametrize("aggregate", AGGREGATES, ids=repr)
 
 
-def window_of(synopsis: TwoStacks) -> list[Any]:
+def one_by_one(synopsis: Any, on: Any, x: Any, every: int) -> Any:
+    """What the loop over single elements answers."""
+    return ExactSynopsis._roll(synopsis, *synopsis._elements(on, x), every)
+
+
+def window_of(synopsis: Any) -> list[Any]:
     """What is in a window, wherever in its ring."""
     live = synopsis.live(synopsis.window)
     return [live.cursors, live.numbers, live.partials[: live.cursors[1]]]
@@ -44,10 +52,14 @@ def window_of(synopsis: TwoStacks) -> list[Any]:
 
 def assert_as_one_by_one(aggregate: Any, length: int, x: Any, sizes: Sequence[int], every: int) -> None:
     """Rolls over batches of these sizes do what the loop over single elements does, and leave what it leaves."""
-    whole, single = (TwoStacks(aggregate, Retention(length)) for _ in range(2))
+    assert_alike(partial(TwoStacks, aggregate, Retention(length)), x, sizes, every)
+
+
+def assert_alike(make: Callable[[], Any], x: Any, sizes: Sequence[int], every: int) -> None:
+    whole, single = make(), make()
     for batch in np.split(x, np.cumsum(sizes)):
         on = np.arange(batch.size)
-        found, wanted = whole.roll(on, batch, every), ExactSynopsis.roll(single, on, batch, every)
+        found, wanted = whole.roll(on, batch, every), one_by_one(single, on, batch, every)
         np.testing.assert_array_equal(found, wanted)
         for a, b in zip(window_of(whole), window_of(single), strict=True):
             np.testing.assert_array_equal(a, b)
@@ -158,3 +170,88 @@ def test_a_batch_makes_the_ring_no_larger_than_the_window() -> None:
     synopsis = TwoStacks(wr.max("x"), Retention(1000))
     synopsis.update(np.arange(100_000), np.arange(100_000.0))
     assert len(synopsis.window.partials) == 1024
+
+
+@each_aggregate
+@pytest.mark.parametrize("sizes", BATCHES.values(), ids=BATCHES)
+@pytest.mark.parametrize(("pane", "every"), [(2, 2), (2, 6), (4, 4), (12, 12), (3, 1), (4, 6)])
+def test_panes(aggregate: Any, sizes: list[int], pane: int, every: int) -> None:
+    """Also where answers are due within panes, which is not done as a whole."""
+    x = np.random.default_rng(3).normal(size=sum(sizes))
+    assert_alike(partial(Panes, aggregate, Retention(R), every=pane), x, sizes, every)
+
+
+@each_aggregate
+@settings(max_examples=40)
+@given(st.integers(0, 2**32), st.integers(1, 9), st.integers(2, 9), st.lists(st.integers(0, 300), max_size=6))
+def test_any_batches_of_panes(aggregate: Any, seed: int, panes: int, pane: int, sizes: list[int]) -> None:
+    x = np.random.default_rng(seed).normal(size=sum(sizes))
+    assert_alike(partial(Panes, aggregate, Retention(panes * pane), every=pane), x, sizes, 2 * pane)
+
+
+KINDS = {
+    "two stacks": TwoStacks,
+    "DABA": DABA,
+    "panes of one": partial(Panes, every=1),
+    "panes of three": partial(Panes, every=3),
+}
+each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+@each_aggregate
+@each_kind
+@settings(max_examples=40)
+@given(
+    st.integers(0, 2**32), st.integers(1, 12), st.lists(st.tuples(st.integers(0, 90), st.booleans()), max_size=9),
+    st.sampled_from([3, 6, 15]),
+)  # fmt: skip
+def test_batches_and_single_elements_in_turn(
+    aggregate: Any, kind: Any, seed: int, thirds: int, turns: list[tuple[int, bool]], every: int
+) -> None:
+    """Whatever batches leave behind, single elements go on from, also from bytes, and the other way round."""
+    length = 3 * thirds
+    synopsis, come = kind(aggregate, Retention(length)), 0
+    x = np.random.default_rng(seed).integers(-50, 50, 3 * sum(n for n, _ in turns)).astype(np.float64)
+    for size, whole in turns:
+        batch = x[come : come + 3 * size]
+        on = np.arange(batch.size)
+        found = synopsis.roll(on, batch, every) if whole else one_by_one(synopsis, on, batch, every)
+        ends = come + np.arange(every, batch.size + 1, every)
+        windows = [x[max(0, end - length) : end] for end in ends]
+        wanted = [_recomputed(aggregate, window) for window in windows]
+        np.testing.assert_allclose(found, np.array(wanted, np.float64), rtol=1e-12, atol=1e-12)
+        come += batch.size
+        moved = kind(aggregate, Retention(length))
+        moved.load(synopsis.save())
+        synopsis = moved
+
+
+def _recomputed(aggregate: Any, window: Any) -> float:
+    (found,) = recomputed(aggregate, np.arange(window.size), window, Retention(window.size), window.size)
+    return math.nan if found is None else found
+
+
+@each_kind
+def test_updates_take_in_batches_too(kind: Any) -> None:
+    rng = np.random.default_rng(6)
+    x = rng.integers(-50, 50, 20_000).astype(np.float64)
+    synopsis, come = kind(wr.sum("x"), Retention(99)), 0
+    while come < 19_000:
+        n = 3 * int(rng.integers(0, 300))
+        synopsis.update(np.arange(come, come + n), x[come : come + n])
+        come += n
+        assert synopsis.query() == x[max(0, come - 99) : come].sum()
+
+
+@pytest.mark.parametrize("before", [0, 1, 17, 63, 64, 65, 100])
+def test_daba_is_constant_time_again_after_a_batch(before: int) -> None:
+    """No element costs more than a few merges: the pointers are where so much work is done as must be."""
+    synopsis, on = DABA(wr.sum("x"), Retention(64)), np.arange(64 + before)
+    synopsis.roll(on, np.ones(on.size), 1)
+    for _ in range(300):
+        head, tail, left, right, accumulated, back = synopsis.window.cursors.tolist()
+        assert head <= left <= right <= accumulated <= back <= tail
+        assert back - left == (back - head) - (tail - back) - 1
+        assert right - left == accumulated - right
+        synopsis.update(np.arange(1), np.ones(1))
+        assert synopsis.query() == 64

@@ -126,7 +126,7 @@ def test_the_second_pane_of_example_4_4_1_has_the_sum_of_its_batch() -> None:
     synopsis = Panes(wr.mean("x"), Retention(8), every=4)
     synopsis.update(np.arange(9), THESIS[:9])
     assert synopsis.window.partials[1].tolist() == [4.0, 21.0]
-    assert synopsis.window.sizes[1] == 4
+    assert synopsis.held == 4 + 1
 
 
 @each_synopsis

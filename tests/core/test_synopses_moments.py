@@ -67,6 +67,8 @@ class Case(NamedTuple):
     make: Callable[[Retention], Synopsis]
     judge: Callable[[Any, Array], None]
     kinds: tuple[Any, ...] = ("count", "time")
+    rounding: float = 0.0
+    """By how much answers may differ where the same elements come in other batches."""
 
 
 def exactly(aggregate: Any) -> Callable[[Any, Array], None]:
@@ -123,7 +125,8 @@ PHI = np.array([0.0, 0.1, 0.5, 0.9, 1.0])
 CASES: dict[str, Case] = {
     **{f"{kind.__name__} {a!r}": exact(kind, a) for kind in ALGEBRAIC for a in (wr.sum("x"), wr.first("x"))},
     "Recomputation of variances": exact(Recomputation, wr.variance("x")),
-    "DABA of variances": exact(DABA, wr.variance("x")),
+    "TwoStacks of variances": exact(TwoStacks, wr.variance("x")),
+    "DABA of variances": exact(DABA, wr.variance("x"))._replace(rounding=CLOSE),
     "FiBA of counts": exact(FiBA, wr.count("x")),
     "Ordered quantiles": exact(Ordered, wr.quantile("x", 0.7)),
     "Ordered mode": exact(Ordered, wr.mode("x")),
@@ -156,7 +159,10 @@ def test_answers_are_of_the_window_that_ends_at_the_moment(
     retention = Retention(length, data.draw(st.sampled_from(case.kinds)))
     on, x, moments = gappy(seed, n, length)
     make = partial(case.make, retention)
-    answers = make().answers(on, x, moments) if case is CASES["KLLPanes"] else assert_asked_alike(make, on, x, moments)
+    if case is CASES["KLLPanes"]:
+        answers = make().answers(on, x, moments)
+    else:
+        answers = assert_asked_alike(make, on, x, moments, case.rounding)
     for moment, told in zip(moments, answers, strict=True):
         case.judge(told, window_until(on, x, moment, retention))
 

@@ -7,13 +7,17 @@ through the elements, with the state in registers, and another answers, in which
 answers are cheap or few, the first loop gives them itself.
 
 What is added and merged, and in which order, is the same as element by element, and so is the window in the end.
+
+Elements are numbers, or the states of panes: what is said of an element here holds for both.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numba import njit
+from numba.extending import overload
 
 from windrow.synopses.algebra import (
     WITHOUT_COUNTING,
@@ -36,21 +40,37 @@ FRONTS, BACKS = 0, 1
 """Parts of a tile: the states of either stack that belong together."""
 
 
-@move
-def _alone(tag: Any, numbers: Any, x: Any) -> Any:
-    """The state of one element."""
-    return added(tag, numbers, zero_state(tag, numbers), x)
+def alone(tag: Any, numbers: Any, x: Any, i: Any) -> Any:
+    """The state of element `i` and nothing else."""
+
+
+def along(tag: Any, numbers: Any, state: Any, x: Any, i: Any) -> Any:
+    """The state with element `i` as well."""
+
+
+@overload(alone, strict=False, jit_options=WITHOUT_COUNTING)
+def _alone(tag: Any, numbers: Any, x: Any, i: Any) -> Callable[..., Any]:
+    if x.ndim == 2:
+        return lambda tag, numbers, x, i: state_at(tag, x, i)
+    return lambda tag, numbers, x, i: added(tag, numbers, zero_state(tag, numbers), x[i])
+
+
+@overload(along, strict=False, jit_options=WITHOUT_COUNTING)
+def _along(tag: Any, numbers: Any, state: Any, x: Any, i: Any) -> Callable[..., Any]:
+    if x.ndim == 2:
+        return lambda tag, numbers, state, x, i: merged(tag, numbers, state, state_at(tag, x, i))
+    return lambda tag, numbers, state, x, i: added(tag, numbers, state, x[i])
 
 
 @move
 def _aggregate_backwards(tag: Any, rows: Any, x: Any) -> None:
     """What a flip makes of a back stack of these elements: in each row, the state of its element and all later ones."""
-    last = x.size - 1
-    state = _alone(tag, rows, x[last])
+    last = len(x) - 1
+    state = alone(tag, rows, x, last)
     put_state(tag, rows, last, state)
     for i in range(last):
         k = last - 1 - i
-        state = merged(tag, rows, _alone(tag, rows, x[k]), state)
+        state = merged(tag, rows, alone(tag, rows, x, k), state)
         put_state(tag, rows, k, state)
 
 
@@ -67,30 +87,32 @@ def _push(tag: Any, numbers: Any, tile: Any, back: Any, x: Any, due: int, every:
 
     Of a tile, its states are noted instead, to be answered from later.
     """
-    for i in range(x.size):
-        back = added(tag, numbers, back, x[i])
+    for i in range(len(x)):
+        back = along(tag, numbers, back, x, i)
         if tile is not None:
             put_in(tag, tile[BACKS], i, back)
         elif i == due:
             _answer(tag, back, given, answers)
             due += every
             given += 1
-    return back, due - x.size, given
+    return back, due - len(x), given
 
 
 @move
-def _exchange(tag: Any, rows: Any, tile: Any, back: Any, x: Any, due: int, every: int, given: int, answers: Any) -> Any:
-    """The same while as many elements leave the front stack, whose states are in the rows."""
-    for i in range(x.size):
-        back = added(tag, rows, back, x[i])
+def _exchange(
+    tag: Any, rows: Any, step: int, tile: Any, back: Any, x: Any, due: int, every: int, given: int, answers: Any
+) -> Any:  # fmt: skip
+    """The same while there is a front stack, whose states are in the rows; it loses `step` elements each time."""
+    for i in range(len(x)):
+        back = along(tag, rows, back, x, i)
         if tile is not None:
-            put_in(tag, tile[FRONTS], i, state_at(tag, rows, i))
+            put_in(tag, tile[FRONTS], i, state_at(tag, rows, i * step))
             put_in(tag, tile[BACKS], i, back)
         elif i == due:
-            _answer(tag, merged(tag, rows, state_at(tag, rows, i), back), given, answers)
+            _answer(tag, merged(tag, rows, state_at(tag, rows, i * step), back), given, answers)
             due += every
             given += 1
-    return back, due - x.size, given
+    return back, due - len(x), given
 
 
 @move
@@ -103,11 +125,11 @@ def _weave(
     Its states go into the rows that become free, so they are in the opposite order. Neither of the two running states
     waits for the other: both together take hardly longer than one.
     """
-    last = x.size - 1
-    for i in range(x.size):
+    last = len(x) - 1
+    for i in range(len(x)):
         k = last - i if turned else i
         front = state_at(tag, rows, k)
-        back = added(tag, rows, back, x[i])
+        back = along(tag, rows, back, x, i)
         if tile is not None:
             put_in(tag, tile[FRONTS], i, front)
             put_in(tag, tile[BACKS], i, back)
@@ -115,9 +137,9 @@ def _weave(
             _answer(tag, merged(tag, rows, front, back), given, answers)
             due += every
             given += 1
-        next_front = merged(tag, rows, _alone(tag, rows, later[last - i]), next_front)
+        next_front = merged(tag, rows, alone(tag, rows, later, last - i), next_front)
         put_state(tag, rows, k, next_front)
-    return back, due - x.size, given, next_front
+    return back, due - len(x), given, next_front
 
 
 @move
@@ -136,8 +158,8 @@ def _answer_tile(tag: Any, both: bool, tile: Any, results: Any) -> None:
 def _keep(tag: Any, partials: Any, tail: int, x: Any) -> None:
     """Write the newest elements, each alone, into their places in the ring."""
     mask = partials.shape[0] - 1
-    for i in range(x.size):
-        put_state(tag, partials, (tail - x.size + i) & mask, _alone(tag, partials, x[i]))
+    for i in range(len(x)):
+        put_state(tag, partials, (tail - len(x) + i) & mask, alone(tag, partials, x, i))
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
@@ -152,11 +174,12 @@ def roll_counted(tag: Any, window: Any, length: int, x: Any, every: int, tile: A
     weaving = turned = False
     at = given = 0
     due = every - 1
-    while at < x.size:
-        m = x.size - at
+    while at < len(x):
+        m = len(x) - at
         if tile is not None:
             m = min(m, TILE)
-        both = split - head > 1
+        step = 0 if tail - head < length else 1
+        both = split - head > step
         if both and weaving:
             m = min(m, split - head - 1)
             place = length - 1 - head - m if turned else head + 1
@@ -167,12 +190,12 @@ def roll_counted(tag: Any, window: Any, length: int, x: Any, every: int, tile: A
             )  # fmt: skip
             head += m
         elif both:
-            place = (head + 1) & (partials.shape[0] - 1)
-            m = min(m, min(split - head - 1, partials.shape[0] - place))
+            place = (head + step) & (partials.shape[0] - 1)
+            m = min(m, min(split - head - 1, partials.shape[0] - place) if step else length - (tail - head))
             rows = partials[place : place + m]
-            back, due, given = _exchange(tag, rows, tile, back, x[at : at + m], due, every, given, answers)
-            head += m
-        elif split > head or tail - head < length:
+            back, due, given = _exchange(tag, rows, step, tile, back, x[at : at + m], due, every, given, answers)
+            head += m * step
+        elif split > head or not step:
             # The front stack has its last element and loses it, or the window is not full: nothing has left it yet.
             m = min(m, max(split - head, length - (tail - head)))
             back, due, given = _push(tag, numbers, tile, back, x[at : at + m], due, every, given, answers)
@@ -191,9 +214,9 @@ def roll_counted(tag: Any, window: Any, length: int, x: Any, every: int, tile: A
                     _aggregate_backwards(tag, partials[:length], x[at - length : at])
                 head, split, tail = 0, length, length
                 # A block can be woven if all of it is here. The order of the rows must be right again in the end.
-                weaving = turned or x.size - at >= 2 * length
+                weaving = turned or len(x) - at >= 2 * length
                 if weaving:
-                    next_front = _alone(tag, numbers, x[at + length - 1])
+                    next_front = alone(tag, numbers, x, at + length - 1)
                     put_state(tag, partials, length - 1 if turned else 0, next_front)
             back = zero_state(tag, numbers)
             continue
@@ -201,6 +224,16 @@ def roll_counted(tag: Any, window: Any, length: int, x: Any, every: int, tile: A
             _answer_tile(tag, both, tile, answers.results[at : at + m])
         at += m
         tail += m
-    _keep(tag, partials, tail, x[x.size - min(tail - split, x.size) :])
+    _keep(tag, partials, tail, x[len(x) - min(tail - split, len(x)) :])
     put_state(tag, numbers, BACK, back)
     cursors[HEAD], cursors[SPLIT], cursors[TAIL] = head, split, tail
+
+
+@njit(cache=True, **WITHOUT_COUNTING)
+def sum_up(tag: Any, x: Any, length: int, states: Any) -> None:
+    """The state of each `length` elements."""
+    for pane in range(len(states)):
+        state = zero_state(tag, states)
+        for i in range(pane * length, (pane + 1) * length):
+            state = added(tag, states, state, x[i])
+        put_state(tag, states, pane, state)

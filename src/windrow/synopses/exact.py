@@ -95,7 +95,7 @@ class ExactSynopsis(Synopsis):
 
     def update(self, on: Instants, x: Numbers) -> None:
         """Take in the next elements, in order."""
-        self._run(*self._elements(on, x), 0, NEVER_ASKED, self._room(0))
+        self._take_in(*self._elements(on, x))
 
     def query(self) -> Any:
         """The aggregate of the elements in the window now; None if it is not defined for so few."""
@@ -106,10 +106,7 @@ class ExactSynopsis(Synopsis):
     def roll(self, on: Instants, x: Numbers, every: int) -> Array:
         """Take in elements and answer after each `every` of them."""
         check_every(every)
-        on, x = self._elements(on, x)
-        answers = self._room(x.size // every)
-        self._run(on, x, int(every), NEVER_ASKED, answers)
-        return defined(answers.results, answers.sizes, self.aggregate.needs)
+        return self._roll(*self._elements(on, x), int(every))
 
     def answers(self, on: Instants, x: Numbers, moments: Instants) -> list[Any]:
         """Take in elements and answer at each of `moments`: in one compiled loop."""
@@ -141,6 +138,16 @@ class ExactSynopsis(Synopsis):
     def _room(self, n: int) -> Answers:
         states = np.empty((n if self.integral else 0, self.zero.shape[1]), self.dtype)
         return Answers(np.empty(n, self.result_dtype), np.empty(n, np.int64), states)
+
+    def _take_in(self, on: Array, x: Array) -> None:
+        """Take in elements, one after the other."""
+        self._run(on, x, 0, NEVER_ASKED, self._room(0))
+
+    def _roll(self, on: Array, x: Array, every: int) -> Array:
+        """Take in elements, one after the other, and answer after each `every` of them."""
+        answers = self._room(x.size // every)
+        self._run(on, x, every, NEVER_ASKED, answers)
+        return defined(answers.results, answers.sizes, self.aggregate.needs)
 
     def _run(self, on: Array, x: Array, every: int, when: When, answers: Answers) -> None:
         """Run the loop to the end, with more room whenever it asks for it."""

@@ -224,16 +224,17 @@ class Ordered(Synopsis):
     def _roll_ranks(self, on: Ints, keys: Ints, every: int) -> Ints:
         """Let elements come in stretches about as long as the window, each sorted once."""
         held, times = self._keys[self._head : self._tail], self._times[self._head : self._tail]
-        order, out, at = sort_order(held), np.empty(keys.size // every, np.int64), 0
+        (older, places), out, at = sort_order(held), np.empty(keys.size // every, np.int64), 0
         while at < keys.size:
             end = min(keys.size, at + max(held.size, STRETCH))
             begin, held = held.size, np.concatenate([held, keys[at:end]])
             times = np.concatenate([times, on[at:end]]) if self.span.timed else NONE
-            merged, rank = np.empty(held.size, np.int32), np.empty(held.size, np.int32)
-            merge_orders(held, order, sort_order(keys[at:end]), begin, merged, rank)
+            ranked, (merged, rank) = np.empty(held.size, np.int64), np.empty((2, held.size), np.int32)
+            merge_orders(older, places, *sort_order(keys[at:end]), ranked, merged, rank)
             answers, left = out[at // every :], every - at % every
-            head = roll_ranks(held, times, begin, merged, rank, self.span.length, self.phi, left, every, answers)
-            order, held, times, at = still_there(merged, head), held[head:], times[head:], end
+            head = roll_ranks(ranked, times, begin, rank, self.span.length, self.phi, left, every, answers)
+            older, places = still_there(ranked, merged, head)
+            held, times, at = held[head:], times[head:], end
         self._begin(held.copy(), times.copy(), self.newest)
         return out
 

@@ -12,13 +12,16 @@ import numpy.typing as npt
 from windrow.aggregates import AggregateFunction
 from windrow.synopses.algebra import added, merged, move, put_state, state_at
 from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.batches import BatchRing
+from windrow.synopses.bulk import sum_up
 from windrow.synopses.elements import check_every
+from windrow.synopses.exact import NEVER_ASKED, Array
 from windrow.synopses.ring import HEAD, SMALLEST, TAIL
 from windrow.synopses.rolling import MOVES, Moves
-from windrow.synopses.stacks import BACK, ZERO, PartialsRing, both, partials_are_full, pop
+from windrow.synopses.stacks import BACK, ZERO, both, partials_are_full, pop
 
-HELD, COME, LENGTH, OPEN_PANE, OPEN_SIZE = 3, 4, 5, 6, 7
-"""Cursors: elements in closed panes, elements that ever came, a pane's length, the open pane, and elements in it."""
+HELD, LENGTH, OPEN_PANE, OPEN_SIZE = 3, 4, 5, 6
+"""Cursors: elements in closed panes, a pane's length, the open pane, and elements in it."""
 OPEN = 2
 """Row of states: that of the open pane."""
 
@@ -26,7 +29,8 @@ OPEN = 2
 class PaneStacks(NamedTuple):
     """A partial aggregate a closed pane, in two stacks, and that of the open one.
 
-    Pane p holds the elements after `p * length`, up to `(p + 1) * length`: by their `on`, or by how many came before.
+    By time, pane p holds the elements after `p * length`, up to `(p + 1) * length`, and is closed by one that comes
+    after it; each has a number and a size of its own. By count, panes follow each other, and are closed when full.
     """
 
     panes: npt.NDArray[np.int64]
@@ -36,15 +40,11 @@ class PaneStacks(NamedTuple):
     cursors: npt.NDArray[np.int64]
 
 
-@move
-def _moment(window: Any, span: Any, now: Any) -> Any:
-    """When the next element comes: its `on`, or its number, counted from 1."""
-    return now if span.timed else window.cursors[COME] + 1
-
-
 def _leaves(window: Any, span: Any, now: Any) -> Any:
     """Whether the oldest pane is not wholly in the window any more; panes leave as a whole."""
     cursors = window.cursors
+    if not span.timed:
+        return cursors[HELD] + cursors[OPEN_SIZE] >= span.length
     head = cursors[HEAD]
     if head < cursors[TAIL]:
         oldest = window.panes[head & (window.panes.size - 1)]
@@ -52,14 +52,14 @@ def _leaves(window: Any, span: Any, now: Any) -> Any:
         oldest = cursors[OPEN_PANE]
     else:
         return False
-    return oldest * cursors[LENGTH] < _moment(window, span, now) - span.length
+    return oldest * cursors[LENGTH] < now - span.length
 
 
 def _evict(tag: Any, window: Any) -> None:
     cursors = window.cursors
     head = cursors[HEAD]
     if head < cursors[TAIL]:
-        cursors[HELD] -= window.sizes[head & (window.sizes.size - 1)]
+        cursors[HELD] -= window.sizes[head & (window.sizes.size - 1)] if window.sizes.size else cursors[LENGTH]
         pop(tag, window)
     else:
         _open(tag, window)
@@ -74,29 +74,32 @@ def _open(tag: Any, window: Any) -> None:
 
 @move
 def _close(tag: Any, window: Any) -> None:
-    """Put the open pane on the back stack."""
-    cursors, numbers = window.cursors, window.numbers
+    """Put the open pane on the back stack, and start an empty one."""
+    cursors, numbers, partials = window.cursors, window.numbers, window.partials
     tail = cursors[TAIL]
-    place = tail & (window.panes.size - 1)
-    window.panes[place] = cursors[OPEN_PANE]
-    window.sizes[place] = cursors[OPEN_SIZE]
+    place = tail & (partials.shape[0] - 1)
+    if window.sizes.size:
+        window.panes[place] = cursors[OPEN_PANE]
+        window.sizes[place] = cursors[OPEN_SIZE]
     whole = state_at(tag, numbers, OPEN)
-    put_state(tag, window.partials, place, whole)
+    put_state(tag, partials, place, whole)
     put_state(tag, numbers, BACK, merged(tag, numbers, state_at(tag, numbers, BACK), whole))
     cursors[HELD] += cursors[OPEN_SIZE]
     cursors[TAIL] = tail + 1
+    _open(tag, window)
 
 
 def _insert(tag: Any, window: Any, span: Any, now: Any, x: Any) -> None:
     cursors, numbers = window.cursors, window.numbers
-    pane = (_moment(window, span, now) - 1) // cursors[LENGTH]
-    if cursors[OPEN_SIZE] and pane != cursors[OPEN_PANE]:
-        _close(tag, window)
-        _open(tag, window)
-    cursors[OPEN_PANE] = pane
+    if span.timed:
+        pane = (now - 1) // cursors[LENGTH]
+        if cursors[OPEN_SIZE] and pane != cursors[OPEN_PANE]:
+            _close(tag, window)
+        cursors[OPEN_PANE] = pane
     cursors[OPEN_SIZE] += 1
-    cursors[COME] += 1
     put_state(tag, numbers, OPEN, added(tag, numbers, state_at(tag, numbers, OPEN), x))
+    if not span.timed and cursors[OPEN_SIZE] == cursors[LENGTH]:
+        _close(tag, window)
 
 
 def _answer(tag: Any, window: Any) -> Any:
@@ -110,13 +113,14 @@ def _size(window: Any) -> Any:
 MOVES[PaneStacks] = Moves(_leaves, _evict, partials_are_full, _insert, _answer, _size)
 
 
-class Panes(PartialsRing):
+class Panes(BatchRing):
     """Keeps one partial aggregate for each pane of the window: for each `every` elements, or each `every` of time.
 
     A pane is as long as the greatest common divisor of `every` and the retention. An answer is exact where a pane ends:
     after each `every` elements, or where the newest `on` is a multiple of `every`. In between, the oldest pane has left
     as a whole, so that up to one pane of elements is missing, and none is counted that has left. The panes are kept in
-    two stacks, so an answer takes two merges, however many panes there are.
+    two stacks, so an answer takes two merges, however many panes there are. A retention by count takes in a batch as a
+    whole if all answers are due where panes end, which is several times as fast where panes are short.
 
     >>> import numpy as np, windrow as wr
     >>> from windrow.synopses import Panes, Retention
@@ -131,6 +135,7 @@ class Panes(PartialsRing):
     error: ClassVar[str] = "none where a pane ends; in between up to one pane of elements is missing"
     rings: ClassVar[tuple[str, ...]] = ("panes", "sizes", "partials")
     positions: ClassVar[int] = 3
+    version: ClassVar[int] = 2
 
     def __init__(
         self,
@@ -153,8 +158,47 @@ class Panes(PartialsRing):
 
     def empty(self) -> PaneStacks:
         """A window without elements."""
-        cursors = np.zeros(8, np.int64)
+        cursors = np.zeros(7, np.int64)
         cursors[LENGTH] = math.gcd(self.every, self.span.length)
+        told = np.empty((2, SMALLEST if self.span.timed else 0), np.int64)
         partials = np.empty((SMALLEST, self.zero.shape[1]), self.dtype)
-        numbers = np.repeat(self.zero, 3, axis=0)
-        return PaneStacks(np.empty(SMALLEST, np.int64), np.empty(SMALLEST, np.int64), partials, numbers, cursors)
+        return PaneStacks(told[0], told[1], partials, np.repeat(self.zero, 3, axis=0), cursors)
+
+    def suits(self, n: int, every: int) -> bool:
+        """Whether a batch is taken in as a whole: if it has as many as a pane, and answers are due where panes end."""
+        pane = int(self.window.cursors[LENGTH])
+        at_ends = every % pane == 0 and not (every and self.window.cursors[OPEN_SIZE])
+        return super().suits(n, every) and n >= pane and at_ends
+
+    @property
+    def held(self) -> int:
+        """How many elements are in the window."""
+        return int(self.window.cursors[HELD] + self.window.cursors[OPEN_SIZE])
+
+    def unstack(self, stacks: PaneStacks) -> None:
+        """Go on from two stacks: of panes, all of the same length."""
+        cursors = stacks.cursors
+        cursors[HELD] = (cursors[TAIL] - cursors[HEAD]) * cursors[LENGTH]
+
+    def _take_whole(self, x: Array, every: int) -> Array:
+        """Take in what is missing of the open pane, then whole panes, and then what is left for another one."""
+        pane = int(self.window.cursors[LENGTH])
+        begin = min(-self.held % pane, x.size)
+        panes = (x.size - begin) // pane
+        end = begin + panes * pane
+        self._one_by_one(x[:begin])
+        results = self._take(self._summed_up(x[begin:end], pane), self.span.length // pane, -(-every // pane))
+        self._one_by_one(x[end:])
+        return results
+
+    def _summed_up(self, x: Array, pane: int) -> Array:
+        """The states of whole panes, or the elements themselves where each is a pane."""
+        if pane == 1:
+            return x
+        states = np.empty((x.size // pane, self.zero.shape[1]), self.dtype)
+        self.compiled(sum_up)(self._tag, x, pane, states)
+        return states
+
+    def _one_by_one(self, x: Array) -> None:
+        if x.size:
+            self._run(np.zeros(x.size, np.int64), x, 0, NEVER_ASKED, self._room(0))

@@ -50,7 +50,7 @@ def zeros_above(typing_context: Any, word: Any) -> Any:
 
 @njit(cache=True)
 def sort_order(keys: Any) -> Any:
-    """The places of keys in the order of their size, those of equal ones in the order they have; by radix sort."""
+    """Keys in the order of their size, and their places, those of equal ones in the order they have; by radix sort."""
     n = keys.size
     buckets = 1 << DIGIT
     counts = np.zeros((PASSES, buckets), np.int64)
@@ -75,34 +75,52 @@ def sort_order(keys: Any) -> Any:
             target[place], spare[place] = source[i], order[i]
         source, target = target, source
         order, spare = spare, order
-    return order
+    ranked = target.view(np.int64)
+    for i in range(n):
+        ranked[i] = np.int64(source[i] ^ (ONE << np.uint64(63)))
+    return ranked, order
 
 
 @njit(cache=True)
-def merge_orders(keys: Any, older: Any, newer: Any, begin: int, order: Any, rank: Any) -> None:
-    """The order of all keys from that of the older ones and that of the newer ones, which start at `begin`."""
-    i = j = 0
-    for r in range(order.size):
-        if j == newer.size or (i < older.size and keys[older[i]] <= keys[newer[j] + begin]):
-            element = older[i]
-            i += 1
-        else:
-            element = np.int32(newer[j] + begin)
-            j += 1
-        order[r] = element
-        rank[element] = r
+def merge_orders(
+    older: Any, older_places: Any, newer: Any, newer_places: Any, ranked: Any, places: Any, rank: Any
+) -> None:
+    """Older and newer keys in one order, and the rank of each; the newer ones' places come behind the older ones'.
+
+    Which of both comes next is not to be foreseen, so it is no branch, but a choice of what has been read already.
+    """
+    begin = np.int32(older.size)
+    i = j = r = 0
+    while i < older.size and j < newer.size:
+        a, b = older[i], newer[j]
+        place_a, place_b = older_places[i], newer_places[j] + begin
+        first = a <= b
+        ranked[r] = a if first else b
+        place = place_a if first else place_b
+        places[r] = place
+        rank[place] = r
+        i += first
+        j += not first
+        r += 1
+    for k in range(i, older.size):
+        ranked[r], places[r], rank[older_places[k]] = older[k], older_places[k], r
+        r += 1
+    for k in range(j, newer.size):
+        place = newer_places[k] + begin
+        ranked[r], places[r], rank[place] = newer[k], place, r
+        r += 1
 
 
 @njit(cache=True)
-def still_there(order: Any, head: int) -> Any:
+def still_there(ranked: Any, places: Any, head: int) -> Any:
     """The order without the elements before `head`, the others counted from there."""
-    kept = np.empty(order.size, np.int32)
+    keys, kept = np.empty(ranked.size - head, np.int64), np.empty(ranked.size - head, np.int32)
     n = 0
-    for element in order:
-        if element >= head:
-            kept[n] = element - head
+    for r in range(ranked.size):
+        if places[r] >= head:
+            keys[n], kept[n] = ranked[r], places[r] - head
             n += 1
-    return kept[:n]
+    return keys, kept
 
 
 @move
@@ -184,18 +202,19 @@ def place_of(phi: float, n: int) -> int:
 
 @njit(cache=True)
 def roll_ranks(
-    keys: Any, times: Any, held: int, order: Any, rank: Any, length: int, phi: float, left: int, every: int, out: Any
+    ranked: Any, times: Any, held: int, rank: Any, length: int, phi: float, left: int, every: int, out: Any
 ) -> int:
-    """Let the keys after the first `held` come one by one; write a quantile whenever `left` is used up.
+    """Let the elements after the first `held` come one by one; write a quantile whenever `left` is used up.
 
-    `times` is empty where `length` is a count. Returns the first element that is still in the window.
+    They are given by their ranks, and their keys in order of size. `times` is empty where `length` is a count. Returns
+    the first element that is still in the window.
     """
-    words = np.zeros((keys.size >> 6) + 2, np.uint64)
+    words = np.zeros((ranked.size >> 6) + 2, np.uint64)
     used = np.zeros((words.size >> 6) + 2, np.uint64)
     for i in range(held):
         include(words, used, rank[i])
     head = p = below = given = 0
-    for i in range(held, keys.size):
+    for i in range(held, ranked.size):
         while head < i and (times[head] <= times[i] - length if times.size else i - head == length):
             below -= rank[head] < p
             exclude(words, used, rank[head])
@@ -208,6 +227,6 @@ def roll_ranks(
             wanted = place_of(phi, i + 1 - head)
             p = ahead(words, used, p, wanted - below) if below <= wanted else behind(words, used, p, below - wanted)
             below = wanted
-            out[given] = keys[order[p]]
+            out[given] = ranked[p]
             given += 1
     return head
