@@ -95,11 +95,11 @@ def test_every_plan_finds_the_same_windows(spark, landed, monkeypatch):
     check_same(wr.slide(source, KINDS, **asked, plan="native"), wanted, KEYS)
 
 
-@pytest.mark.parametrize("by", ["g", ["lane", "k"], None])
-def test_panes_travel_in_pieces(spark, landed, monkeypatch, by):
-    """More buckets than tasks, of which some stay empty; most panes come from several tasks."""
+@pytest.mark.parametrize(("by", "rows"), [("g", 400), (["lane", "k"], 400), (None, 400), (None, 4_000)])
+def test_panes_travel_in_pieces(spark, landed, monkeypatch, by, rows):
+    """More buckets than tasks, of which some stay empty; most panes come from several tasks. One group is sorted."""
     monkeypatch.setattr(panes, "parallelism", lambda spark: 3)
-    monkeypatch.setattr(panes, "ROWS_A_BUCKET", 400)
+    monkeypatch.setattr(panes, "ROWS_A_BUCKET", rows)
     source = wr.parquet(spark, landed)
     agg = {"n": wr.count(), "total": wr.sum("x"), "median": wr.median("x")}
     asked: dict[str, Any] = {"on": "t", "by": by, "agg": agg}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -165,14 +165,18 @@ def scanned_windows(scan: ScanSource, request: Slide, schema: StructType) -> Dat
     """Windows of panes that tasks aggregate as they read Parquet, whose row groups may be in any order.
 
     Panes go to where they are combined in pieces, as one row each to Spark: row by row they would take it longer than
-    all the rest.
+    all the rest. A single group may have more panes than a task can hold, and is left to Spark to sort.
     """
     shares = _shares(scan.row_groups, parallelism(scan.spark))
     rows = sum(group.rows for group in scan.row_groups)
-    buckets = max(len(shares), -(-rows // ROWS_A_BUCKET)) if request.by else 1
     layout = layout_of(request, scan.columns, scan.schema)
     tasks = scan.spark.range(0, len(shares), 1, len(shares))
-    pieces = tasks.mapInArrow(_gather_shares(request, layout, shares, buckets, scan), PIECES)
+    read = _read_shares(shares, scan.path, scan.columns)
+    if not request.by and rows > ROWS_A_BUCKET:
+        panes = tasks.mapInArrow(_as_rows(request, layout, read), from_arrow_schema(panes_schema(request)))
+        return windows_of_panes(panes, request, schema)
+    buckets = max(len(shares), -(-rows // ROWS_A_BUCKET)) if request.by else 1
+    pieces = tasks.mapInArrow(_in_pieces(request, layout, read, buckets), PIECES)
     return in_order(pieces, buckets).mapInArrow(_combine_pieces(request), schema)
 
 
@@ -187,18 +191,20 @@ def _shares(row_groups: tuple[RowGroup, ...], tasks: int) -> list[list[RowGroup]
     return [share for share in shares if share]
 
 
-def _gather_shares(
-    request: Slide, layout: Layout, shares: list[list[RowGroup]], buckets: int, scan: ScanSource
-) -> MapInArrow:
-    """The function that reads shares of the row groups and sends their panes."""
-    path, columns = scan.path, scan.columns
+def _read_shares(
+    shares: list[list[RowGroup]], path: str, columns: tuple[str, ...]
+) -> Callable[[int], Iterator[pa.Table]]:
+    return lambda number: (read_row_group(group, path, columns) for group in shares[number])
+
+
+def _in_pieces(request: Slide, layout: Layout, read: Callable[[int], Iterator[pa.Table]], buckets: int) -> MapInArrow:
+    """The function that aggregates the panes of shares and sends them to the buckets of their groups."""
 
     def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in task_numbers(batches):
             reader = Reader(request, layout)
             sender = Pieces(number, buckets, reader.directory)
-            tables = (read_row_group(group, path, columns) for group in shares[number])
-            for panes, states in _gathered(request, reader, tables):
+            for panes, states in _gathered(request, reader, read(number)):
                 yield from sender.by_bucket("panes", panes_table(reader.directory, panes, states), panes.group)
 
     return gather
@@ -219,13 +225,19 @@ def _combine_pieces(request: Slide) -> MapInArrow:
 def gathered_panes(df: DataFrame, request: Slide) -> DataFrame:
     """Panes aggregated by tasks from what Spark hands them, before anything is shuffled."""
     tuples, layout = select_tuples(df, request)
+    return tuples.mapInArrow(_as_rows(request, layout, None), from_arrow_schema(panes_schema(request)))
+
+
+def _as_rows(request: Slide, layout: Layout, read: Callable[[int], Iterator[pa.Table]] | None) -> MapInArrow:
+    """The function that aggregates the panes of shares, or without a way to read them, of the tuples that come."""
 
     def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        tables = in_larger_tables(batches) if read is None else chain.from_iterable(map(read, task_numbers(batches)))
         reader = Reader(request, layout)
-        gathered = _gathered(request, reader, in_larger_tables(batches))
+        gathered = _gathered(request, reader, tables)
         yield from _batches(panes_table(reader.directory, panes, states) for panes, states in gathered)
 
-    return tuples.mapInArrow(gather, from_arrow_schema(panes_schema(request)))
+    return gather
 
 
 def _gathered(request: Slide, reader: Reader, tables: Iterable[pa.Table]) -> Iterator[tuple[Panes, list[States]]]:

@@ -59,7 +59,7 @@ class BatchRing(PartialsRing):
         capacity = capacity_for(min(length, int(cursors[TAIL] - cursors[HEAD]) + len(x)))
         if capacity > len(self.window.partials):
             self.window = self._resized(self.window, capacity, int(cursors[HEAD]))
-        answers = self._room(len(x) // every)
+        answers = self._room(len(x) // every, sized=False)
         width = self.zero.shape[1]
         # To note states of one or two numbers takes longer than to answer from them.
         tiled = every == 1 and width > 2 and not self.integral

@@ -135,9 +135,10 @@ class ExactSynopsis(Synopsis):
         self.newest = int(arrays.pop("newest")[0])
         self.window = type(self.window)(**arrays)
 
-    def _room(self, n: int) -> Answers:
+    def _room(self, n: int, *, sized: bool = True) -> Answers:
+        """Room for answers, and for how many elements each is of where that is not known anyway."""
         states = np.empty((n if self.integral else 0, self.zero.shape[1]), self.dtype)
-        return Answers(np.empty(n, self.result_dtype), np.empty(n, np.int64), states)
+        return Answers(np.empty(n, self.result_dtype), np.empty(n if sized else 0, np.int64), states)
 
     def _take_in(self, on: Array, x: Array) -> None:
         """Take in elements, one after the other."""
