@@ -38,7 +38,7 @@ def race(
     timings = {name: Timing(name) for name in competitors}
     names = list(competitors)
     for number in range(-1 if warm_up else 0, rounds):
-        turn = max(number, 0) % len(names)
+        turn = max(number, 0) % max(1, len(names))
         for name in names[turn:] + names[:turn]:
             seconds = _seconds(competitors[name])
             report(f"{'warm-up' if number < 0 else f'round {number + 1}'}: {name} {seconds:.2f} s")
