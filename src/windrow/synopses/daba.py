@@ -96,10 +96,12 @@ def finish_work(tag: Any, window: Any) -> None:
     for position in range(cursors[LEFT], cursors[RIGHT]):
         place = position & mask
         put_state(tag, partials, place, merged(tag, partials, state_at(tag, partials, place), rest))
-    for position in range(min(cursors[ACCUMULATED], cursors[BACK] - 1) - 1, cursors[RIGHT] - 1, -1):
+    done = min(cursors[ACCUMULATED], cursors[BACK] - 1)
+    state = state_at(tag, partials, done & mask)
+    for position in range(done - 1, cursors[RIGHT] - 1, -1):
         place = position & mask
-        after = state_at(tag, partials, (position + 1) & mask)
-        put_state(tag, partials, place, merged(tag, partials, state_at(tag, partials, place), after))
+        state = merged(tag, partials, state_at(tag, partials, place), state)
+        put_state(tag, partials, place, state)
     cursors[LEFT : BACK + 1] = cursors[BACK]
 
 
