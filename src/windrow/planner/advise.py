@@ -297,7 +297,7 @@ def _reason(
         "space": "the least memory",
         "balanced": "the least time and memory, weighed alike,",
     }
-    others = [way for way in fitting if way is not pick and way not in close]
+    others = [way for way in fitting if way not in (pick, fitting[0], *close)]
     said = f"It takes {what[prefer]} of what applies"
     if pick is not fitting[0]:
         better = "exact" if pick.synopsis.exact else "certain to keep to its error"
