@@ -120,7 +120,7 @@ def test_tiny_windows(retention: int) -> None:
 
 
 def test_what_may_not_fit_is_shown_and_said() -> None:
-    """The slide does not divide the window, so panes are single elements: what is fast keeps partials of all of them."""
+    """The slide does not divide the window, so panes are single elements, and what is fast keeps them all."""
     asked = {"retention": 100_003, "slide": 1_000, "prefer": "time"}
     free = wr.advise(wr.variance("x"), **asked)
     tight = wr.advise(wr.variance("x"), **asked, limit_bytes=2e6)
