@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 import windrow as wr
 from cluster import Cluster
 from redis_server import redis_server
+from windrow.spark.session import THROUGHPUT
 
 HERE = str(Path(__file__).parent)
 
@@ -22,7 +23,8 @@ HERE = str(Path(__file__).parent)
 def spark() -> Iterator[SparkSession]:
     # Spark's workers must find the functions of `cases.py`, as they must find any module of a user's own.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [HERE, os.environ.get("PYTHONPATH")]))
-    session = wr.session()
+    # Tests are over before Java's second compiler has paid for itself.
+    session = wr.session(config={"spark.driver.extraJavaOptions": f"{THROUGHPUT} -XX:TieredStopAtLevel=1"})
     yield session
     session.stop()
 
