@@ -302,6 +302,8 @@ def test_what_cannot_be_is_refused_in_plain_words() -> None:
         Panes(wr.sum("x"), Retention(3), every=-1)
     with refusal(TypeMismatchError, "leave out integral=True"):
         TwoStacks(wr.sum("x"), Retention(3), integral=True).update(np.arange(1), np.ones(1))
+    with refusal(TypeMismatchError, "x: what is of type <U1 cannot be kept as float64; give numbers"):
+        Panes(wr.sum("x"), Retention(3)).update(np.arange(2), np.array(["a", "b"]))
     with refusal(UnsupportedError, "reads 2 columns side by side"):
         DABA(wr.covariance("x", "y"), Retention(3))
     with refusal(UnsupportedError, "is of the form 'values'"):

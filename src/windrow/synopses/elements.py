@@ -25,7 +25,8 @@ def check_elements(on: Array, x: Array, dtype: np.dtype[Any]) -> None:
     if on.ndim != 1 or on.shape != x.shape:
         raise DataError(f"on has shape {on.shape} and x has shape {x.shape}; they must be flat and of one length")
     if not np.can_cast(x.dtype, dtype, "same_kind"):
-        raise TypeMismatchError(f"x: numbers of type {x.dtype} cannot be kept as {dtype}; leave out integral=True")
+        remedy = "leave out integral=True" if np.can_cast(x.dtype, np.float64, "same_kind") else "give numbers"
+        raise TypeMismatchError(f"x: what is of type {x.dtype} cannot be kept as {dtype}; {remedy}")
 
 
 def check_order(on: Array, newest: int) -> int:
