@@ -12,7 +12,7 @@ from windrow.synopses.algebra import WITHOUT_COUNTING, added, merged, move, put_
 from windrow.synopses.batches import BatchRing
 from windrow.synopses.ring import HEAD, TAIL, oldest_leaves, ring_size
 from windrow.synopses.rolling import MOVES, Moves
-from windrow.synopses.stacks import Stacks, partials_are_full
+from windrow.synopses.stacks import Stacks, partials_are_full, reach_back
 
 LEFT, RIGHT, ACCUMULATED, BACK = 2, 3, 4, 5
 """Cursors: where the parts of the front begin that are under work, and where the back begins."""
@@ -96,13 +96,20 @@ def finish_work(tag: Any, window: Any) -> None:
     for position in range(cursors[LEFT], cursors[RIGHT]):
         place = position & mask
         put_state(tag, partials, place, merged(tag, partials, state_at(tag, partials, place), rest))
-    done = min(cursors[ACCUMULATED], cursors[BACK] - 1)
-    state = state_at(tag, partials, done & mask)
-    for position in range(done - 1, cursors[RIGHT] - 1, -1):
-        place = position & mask
-        state = merged(tag, partials, state_at(tag, partials, place), state)
-        put_state(tag, partials, place, state)
+    reach_back(tag, partials, cursors[RIGHT], min(cursors[ACCUMULATED], cursors[BACK] - 1))
     cursors[LEFT : BACK + 1] = cursors[BACK]
+
+
+@njit(cache=True, **WITHOUT_COUNTING)
+def resume(tag: Any, window: Any) -> None:
+    """Go on where no work on the front is left; a back that is as long joins it, and the work is done for it too."""
+    cursors = window.cursors
+    if cursors[BACK] - cursors[HEAD] <= cursors[TAIL] - cursors[BACK]:
+        _turn_over(tag, window)
+        finish_work(tag, window)
+    # Each step moves these on by one, and they must be at the back when it is one element shorter than the front.
+    ahead = (cursors[BACK] - cursors[HEAD]) - (cursors[TAIL] - cursors[BACK])
+    cursors[LEFT:BACK] = cursors[BACK] - max(0, ahead - 1)
 
 
 def _pop(tag: Any, window: Any) -> None:
@@ -168,15 +175,9 @@ class DABA(BatchRing):
         return Stacks(times, partials, numbers[[ZERO, OF_BACK]], cursors[[HEAD, TAIL, BACK]])
 
     def unstack(self, stacks: Stacks) -> None:
-        """Go on from two stacks; a back that is as long as the front joins it, since the work is done for it too."""
-        cursors, numbers = self.window.cursors, self.window.numbers
+        """Go on from two stacks."""
+        cursors = self.window.cursors
         cursors[[HEAD, TAIL, BACK]] = stacks.cursors
-        numbers[[ZERO, OF_BACK]] = stacks.numbers
-        head, tail, split = map(int, stacks.cursors)
-        if split - head <= tail - split:
-            cursors[[LEFT, RIGHT, ACCUMULATED, BACK]] = head, split, tail, tail
-            numbers[UNDER_WORK], numbers[OF_BACK] = numbers[OF_BACK], numbers[ZERO]
-            self.compiled(finish_work)(self._tag, self.window)
-            split = tail
-        # Each step moves these on by one, and they must be at the back when it is one element shorter than the front.
-        cursors[LEFT:BACK] = split - max(0, (split - head) - (tail - split) - 1)
+        cursors[LEFT:BACK] = cursors[BACK]
+        self.window.numbers[[ZERO, OF_BACK]] = stacks.numbers
+        self.compiled(resume)(self._tag, self.window)

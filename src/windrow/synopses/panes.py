@@ -15,7 +15,7 @@ from windrow.synopses.base import EXACT, Accuracy, Retention
 from windrow.synopses.batches import BatchRing
 from windrow.synopses.bulk import sum_up
 from windrow.synopses.elements import check_every
-from windrow.synopses.exact import NEVER_ASKED, Array
+from windrow.synopses.exact import Array
 from windrow.synopses.ring import HEAD, SMALLEST, TAIL
 from windrow.synopses.rolling import MOVES, Moves
 from windrow.synopses.stacks import BACK, ZERO, both, partials_are_full, pop
@@ -201,4 +201,4 @@ class Panes(BatchRing):
 
     def _one_by_one(self, x: Array) -> None:
         if x.size:
-            self._run(np.zeros(x.size, np.int64), x, 0, NEVER_ASKED, self._room(0))
+            super(BatchRing, self)._take_in(np.zeros(x.size, np.int64), x)

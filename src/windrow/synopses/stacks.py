@@ -32,15 +32,21 @@ class Stacks(NamedTuple):
 
 
 @move
-def flip(tag: Any, window: Any) -> None:
-    """Make the back stack the front one: aggregate its elements from the newest to the oldest."""
-    partials, cursors = window.partials, window.cursors
+def reach_back(tag: Any, partials: Any, first: int, last: int) -> None:
+    """Make of each partial from `first` on that of its element and all later ones up to `last`, which stays."""
     mask = partials.shape[0] - 1
-    head, tail = cursors[HEAD], cursors[TAIL]
-    state = state_at(tag, partials, (tail - 1) & mask)
-    for position in range(tail - 2, head - 1, -1):
+    state = state_at(tag, partials, last & mask)
+    for position in range(last - 1, first - 1, -1):
         state = merged(tag, partials, state_at(tag, partials, position & mask), state)
         put_state(tag, partials, position & mask, state)
+
+
+@move
+def flip(tag: Any, window: Any) -> None:
+    """Make the back stack the front one: aggregate its elements from the newest to the oldest."""
+    cursors = window.cursors
+    head, tail = cursors[HEAD], cursors[TAIL]
+    reach_back(tag, window.partials, head, tail - 1)
     cursors[SPLIT] = tail
     put_state(tag, window.numbers, BACK, state_at(tag, window.numbers, ZERO))
 
