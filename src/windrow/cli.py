@@ -31,6 +31,7 @@ from windrow.commands.failures import bad_input, gist
 from windrow.commands.fill import add_fill
 from windrow.commands.frames import add_frames
 from windrow.commands.study import add_study
+from windrow.errors import shortened
 from windrow.terminal import SparkLog
 
 DONE, UNEXPECTED, BAD_INPUT, BROKEN_PIPE, INTERRUPTED, TERMINATED = 0, 1, 2, 141, 130, 143
@@ -41,7 +42,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and where to read more."""
-        self.exit(BAD_INPUT, f"windrow: error: {message} (see {self.prog} --help)\n")
+        self.exit(BAD_INPUT, f"windrow: error: {shortened(message)} (see {self.prog} --help)\n")
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -99,7 +100,7 @@ def _report(error: Exception, log: SparkLog, *, debug: bool) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"windrow: {' '.join(message.split())}", file=sys.stderr)
+    print(f"windrow: {shortened(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 

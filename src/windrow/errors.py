@@ -17,9 +17,51 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+LONGEST = 2_000
+"""The most characters of a message."""
+QUOTED = 200
+"""How much of a value an error quotes: enough to recognize it, and never a whole file."""
+
+
+def quoted(value: object) -> str:
+    """Return the repr of a value for an error message, shortened to `QUOTED` characters.
+
+    >>> quoted("fast")
+    "'fast'"
+    >>> quoted("1" * 16_000)[-30:]
+    "111111'... (16,000 characters)"
+    """
+    if isinstance(value, str | bytes):
+        text = repr(value[:QUOTED])
+        whole = len(value) <= QUOTED and len(text) <= QUOTED + 3
+        return text if whole else f"{text[: QUOTED + 1]}{text[-1]}... ({len(value):,} characters)"
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no integers of more than 4,300 digits
+        return f"an object of type {type(value).__name__} that is too large to show"
+    return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."
+
 
 class WindrowError(Exception):
-    """The root of every exception that Windrow raises on purpose."""
+    """The root of every exception that Windrow raises on purpose.
+
+    A message that is longer than `LONGEST` characters, whatever it quotes, loses its middle.
+
+    >>> len(str(WindrowError("on: " + "1" * 100_000))) <= LONGEST
+    True
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(shortened(message))
+
+
+def shortened(message: str) -> str:
+    """Return a message of at most `LONGEST` characters: its beginning and its end, which says what would be right."""
+    if len(message) <= LONGEST:
+        return message
+    kept = LONGEST - 50
+    head, tail = message[: kept * 2 // 3], message[len(message) - kept // 3 :]
+    return f"{head} ... ({len(message) - len(head) - len(tail):,} characters left out) ... {tail}"
 
 
 class SpecError(WindrowError, ValueError):

@@ -213,3 +213,39 @@ def test_a_url_names_a_database_by_number_and_keeps_its_password():
     with pytest.raises(wr.SpecError) as caught:
         RedisOptions.read({"url": "redis://u:se/cret@127.0.0.1:6379", "stream": "s"})
     assert "cret" not in str(caught.value)
+
+
+TYPES = [
+    T.ByteType(), T.LongType(), T.FloatType(), T.DoubleType(), T.DecimalType(38, 9), T.BooleanType(), T.DateType(),
+    T.TimestampType(), T.TimestampNTZType(),
+]  # fmt: skip
+HOSTILE = [
+    "1" * 64_000 + "!", "1" * 64_000 + "e99999", "." + "1" * 64_000 + "!", "9e499990", "9e-499990", "-9e499990",
+    "1e" + "9" * 64_000, "0" * 64_000 + ".", "2026-03-02T" + "0" * 64_000 + "!", "2026-03-02T00:00:00+" + "0" * 64_000,
+    " " * 64_000, "\0" * 64_000,
+]  # fmt: skip
+"""Texts that took seconds to hours: patterns that backtrack, exponents that ask for half a million digits."""
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.simpleString())
+@pytest.mark.parametrize("epoch", [None, "seconds", "microseconds"])
+def test_hostile_texts_are_refused_at_once_and_quoted_in_part(kind, epoch):
+    given = NEEDED | ({"epoch": epoch} if epoch else {})
+    schema = T.StructType([T.StructField("x", kind)])
+    strict, lenient = (RowReader(schema, RedisOptions.read(given | {"mode": mode})) for mode in ("error", "drop"))
+    for text in HOSTILE:
+        entries = [(b"1-0", {b"x": text.encode()})]
+        kept = lenient.rows("s", entries).num_rows
+        if kept:
+            assert strict.rows("s", entries).num_rows == 1
+            continue
+        with pytest.raises(wr.DataError) as caught:
+            strict.rows("s", entries)
+        assert len(str(caught.value)) < 1_000
+        assert repr(text[:7])[1:-1] in str(caught.value)
+
+
+def test_a_number_near_the_ends_of_time_is_read_whatever_its_exponent():
+    seconds = reading_of(T.TimestampType(), "seconds").parse
+    assert seconds(b"1.7724348e9") == datetime.datetime(2026, 3, 2, 7, tzinfo=UTC)
+    assert seconds(b"1e-400") == datetime.datetime(1970, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import Any
 from windrow.aggregates import BUILTIN
 from windrow.aggregates.base import AggregateFunction, name_of
 from windrow.aggregates.histogram import Histogram
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 
 AGGREGATES: dict[str, type[AggregateFunction]] = {name_of(kind): kind for kind in BUILTIN}
 
@@ -23,9 +23,11 @@ def as_call(function: str, arguments: str, option: str, column: str = "") -> Agg
     >>> as_call("histogram", "speed, 0, 30, 60", "--agg")
     histogram('speed', (0.0, 30.0, 60.0))
     """
-    function = function.lower()
+    function, arguments = function.lower(), arguments.strip()
     if function not in AGGREGATES:
-        raise SpecError(f"{option}: there is no aggregate {function!r}; there are {', '.join(sorted(AGGREGATES))}")
+        raise SpecError(
+            f"{option}: there is no aggregate {quoted(function)}; there are {', '.join(sorted(AGGREGATES))}"
+        )
     kind = AGGREGATES[function]
     if not column:
         # A comma is part of the column's name where nothing can come after it.
@@ -63,7 +65,7 @@ def _number(kind: type[AggregateFunction], text: str, option: str) -> float:
             return number(text)
         except ValueError:
             continue
-    raise SpecError(f"{option}: {text!r} is no number; write it like '{_example(kind)}'")
+    raise SpecError(f"{option}: {quoted(text)} is no number; write it like '{_example(kind)}'")
 
 
 def _example(kind: type[AggregateFunction]) -> str:

@@ -10,7 +10,7 @@ from windrow.aggregates import AggregateFunction
 from windrow.aggregates.calls import as_call
 from windrow.commands import Commands
 from windrow.commands.schemes import CALL
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 from windrow.planner import advise
 from windrow.planner.plot import check_path
 from windrow.terminal import SparkLog
@@ -68,5 +68,7 @@ def aggregate_of(call: str) -> AggregateFunction:
     """
     found = re.fullmatch(CALL, call.strip())
     if not found:
-        raise SpecError(f"AGGREGATE: {call!r} is no call of an aggregate; write one such as 'quantile(temp, 0.99)'")
+        raise SpecError(
+            f"AGGREGATE: {quoted(call)} is no call of an aggregate; write one such as 'quantile(temp, 0.99)'"
+        )
     return as_call(found["function"], found["arguments"], "AGGREGATE")

@@ -9,11 +9,12 @@ from typing import Any
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.calls import as_call
-from windrow.errors import ColumnError, SpecError
+from windrow.errors import ColumnError, SpecError, quoted
 from windrow.frames import Aggregate, Boundary, Delta, DoubleBoundary, Gap, Scheme, Threshold
 
-CALL = r"(?P<function>\w+)\s*\(\s*(?P<arguments>[^()]*?)\s*\)"
-COMPARISON = re.compile(rf"\s*{CALL}\s*(?P<op><=|>=|<|>)\s*(?P<limit>\S+)\s*")
+CALL = r"(?P<function>\w++)\s*+\((?P<arguments>[^()]*+)\)"
+"""Possessive, so that a text which does not match is refused in linear time; the arguments keep their outer spaces."""
+COMPARISON = re.compile(rf"\s*+{CALL}\s*+(?P<op><=|>=|<|>)\s*+(?P<limit>\S++)\s*+")
 
 OPTIONS: dict[str, tuple[str, ...]] = {
     "threshold": ("min_count", "min_duration", "close", "segments"),
@@ -103,7 +104,9 @@ def as_columns(given: Sequence[str] | None) -> list[str] | None:
         return None
     names = [name.strip() for text in given for name in text.split(",")]
     if not all(names):
-        raise SpecError(f"{', '.join(given)!r} names an empty column; write names with commas between them: road,lane")
+        raise SpecError(
+            f"{quoted(', '.join(given))} names an empty column; write names with commas between them: road,lane"
+        )
     return names
 
 
@@ -138,7 +141,7 @@ def _pairs(text: str, option: str, example: str) -> dict[str, str]:
     for item in text.split(","):
         name, equals, value = (part.strip() for part in item.rpartition("="))
         if not (name and equals and value):
-            raise SpecError(f"{option}: {item.strip()!r} is not NAME=VALUE; write it like {example!r}")
+            raise SpecError(f"{option}: {quoted(item.strip())} is not NAME=VALUE; write it like {example!r}")
         if name in pairs:
             raise SpecError(f"{option}: column {name!r} is given twice")
         pairs[name] = value
@@ -149,7 +152,7 @@ def _number(text: str, what: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise SpecError(f"{what} must be a number such as 0.5, and {text.strip()!r} is no number") from None
+        raise SpecError(f"{what} must be a number such as 0.5, and {quoted(text.strip())} is no number") from None
 
 
 def as_comparison(text: str) -> tuple[AggregateFunction, str, float]:
@@ -160,9 +163,11 @@ def as_comparison(text: str) -> tuple[AggregateFunction, str, float]:
     """
     found = COMPARISON.fullmatch(text)
     if found is None:
-        raise SpecError(f"--aggregate: {text!r} is no condition on an aggregate; write it like 'sum(volume) > 100'")
+        raise SpecError(
+            f"--aggregate: {quoted(text)} is no condition on an aggregate; write it like 'sum(volume) > 100'"
+        )
     aggregate = as_call(found["function"], found["arguments"], "--aggregate")
-    return aggregate, found["op"], _number(found["limit"], f"--aggregate: the limit of {text!r}")
+    return aggregate, found["op"], _number(found["limit"], f"--aggregate: the limit of {quoted(text)}")
 
 
 def as_aggregates(given: Sequence[str] | None) -> dict[str, AggregateFunction]:
@@ -176,7 +181,7 @@ def as_aggregates(given: Sequence[str] | None) -> dict[str, AggregateFunction]:
         name, _, call = (part.strip() for part in text.partition("="))
         found = re.fullmatch(CALL, call)
         if not name or found is None:
-            raise SpecError(f"--agg: {text!r} is not NAME=FUNCTION(COLUMN); write it like 'slowest=min(speed)'")
+            raise SpecError(f"--agg: {quoted(text)} is not NAME=FUNCTION(COLUMN); write it like 'slowest=min(speed)'")
         if name in named:
             raise ColumnError(f"--agg: two results are named {name!r}; rename one of them")
         named[name] = as_call(found["function"], found["arguments"], "--agg")

@@ -16,7 +16,7 @@ from datetime import timedelta
 from numbers import Integral, Real
 from typing import Literal, NoReturn, TypeAlias
 
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 
 Duration: TypeAlias = str | timedelta | int | float
 """What a user may give where a duration is asked for."""
@@ -34,15 +34,18 @@ _DAY = _MICROSECONDS["day"]
 _LONGEST = 2**63 - 1
 
 _EXAMPLE = "a duration is written like '3 minutes' or '1 hour 30 minutes'"
+_MOST_CHARACTERS = 1_000
+"""No pattern below is tried on a longer text, and none has reason to be longer."""
 _LITERAL = re.compile(
-    r"""interval(?=[\s'"+-])\s*(?:(?P<quote>['"])\s*(?:interval\s)?(?P<whole>[^'"]+)(?P=quote)|(?P<rest>.+))""",
+    r"""interval(?=[\s'"+-])\s*+(?:(?P<quote>['"])\s*+(?:interval\s)?(?P<whole>[^'"]++)(?P=quote)|(?P<rest>.+))""",
     re.DOTALL,
 )
-_FIELD = r"(?P<sign>[+-]?)\s*(?:'\s*(?P<inner>[+-]?)\s*(?P<quoted>[\d.]+)\s*'\s*|(?P<bare>[\d.]+)\s+)(?P<unit>[a-z]+)"
-_FIELDS = re.compile(_FIELD + r"(?=[\s'+-]|$)\s*", re.ASCII)
-_NUMBER = re.compile(r"(?P<whole>\d*)(?:(?P<point>\.)(?P<fraction>\d{0,9}))?", re.ASCII)
+_VALUE = r"(?:'\s*+(?P<inner>[+-]?)\s*+(?P<quoted>[\d.]++)\s*+'\s*+|(?P<bare>[\d.]++)\s++)"
+_FIELDS = re.compile(r"(?P<sign>[+-]?)\s*+" + _VALUE + r"(?P<unit>[a-z]++)(?=[\s'+-]|$)\s*+", re.ASCII)
+_NUMBER = re.compile(r"(?P<whole>\d*+)(?:(?P<point>\.)(?P<fraction>\d{0,9}))?", re.ASCII)
 _RANGE = re.compile(
-    r"(?P<sign>[+-]?)\s*'\s*(?P<inner>[+-]?)(?P<fields>[\d:. -]*\d)\s*'\s*(?P<first>[a-z]+)\s+to\s+(?P<last>[a-z]+)",
+    r"(?P<sign>[+-]?)\s*+'\s*+(?P<inner>[+-]?)(?P<fields>[\d:. -]*\d)\s*+'"
+    r"\s*+(?P<first>[a-z]++)\s++to\s++(?P<last>[a-z]++)",
     re.ASCII,
 )
 _RANGE_UNITS = ("day", "hour", "minute", "second")
@@ -66,8 +69,10 @@ def parse_duration(value: str | timedelta) -> int:
     if isinstance(value, timedelta):
         return value // timedelta(microseconds=1)
     if not isinstance(value, str):
-        raise SpecError(f"{value!r} is not a duration: {_EXAMPLE}")
+        raise SpecError(f"{quoted(value)} is not a duration: {_EXAMPLE}")
     text = value.strip().lower()
+    if len(text) > _MOST_CHARACTERS:
+        _unreadable(value)
     literal = _LITERAL.fullmatch(text)
     if literal:
         text = literal["whole"] or literal["rest"].replace('"', "'")
@@ -76,7 +81,7 @@ def parse_duration(value: str | timedelta) -> int:
     ranged = _RANGE.fullmatch(text)
     length = _range(value, ranged) if ranged else _fields(value, text)
     if abs(length) > _LONGEST:
-        raise SpecError(f"{value!r} is longer than the longest duration, {_LONGEST} microseconds")
+        raise SpecError(f"{quoted(value)} is longer than the longest duration, {_LONGEST} microseconds")
     return length
 
 
@@ -94,7 +99,7 @@ def to_clock(value: Duration, kind: Literal["timestamp", "date", "integer", "flo
     if kind in ("timestamp", "date"):
         if not isinstance(value, str | timedelta):
             raise SpecError(
-                f"{option}={value!r}: `on` is a {kind}, so give a string such as '3 minutes' or a timedelta"
+                f"{option}={quoted(value)}: `on` is a {kind}, so give a string such as '3 minutes' or a timedelta"
             )
         try:
             micros = parse_duration(value)
@@ -104,11 +109,11 @@ def to_clock(value: Duration, kind: Literal["timestamp", "date", "integer", "flo
     elif not isinstance(given, bool) and isinstance(given, Real):
         length = int(given) if isinstance(given, Integral) else float(given)
     else:
-        raise SpecError(f"{option}={value!r}: `on` is a number, so give a number in its unit, such as 180")
+        raise SpecError(f"{option}={quoted(value)}: `on` is a number, so give a number in its unit, such as 180")
     if not math.isfinite(length):
-        raise SpecError(f"{option}={value!r}: a duration must be finite")
+        raise SpecError(f"{option}={quoted(value)}: a duration must be finite")
     if length < 0:
-        raise SpecError(f"{option}={value!r}: a duration must not be negative")
+        raise SpecError(f"{option}={quoted(value)}: a duration must not be negative")
     return length
 
 
@@ -122,7 +127,7 @@ def _fields(value: str, text: str) -> int:
             _unreadable(value)
         unit = _unit(value, field["unit"])
         if number["point"] and unit != "second":
-            raise SpecError(f"{value!r}: only seconds may have a fraction; write '90 seconds', not '1.5 minutes'")
+            raise SpecError(f"{quoted(value)}: only seconds may have a fraction; write '90 seconds', not '1.5 minutes'")
         size = int(number["whole"] or 0) * _MICROSECONDS[unit] + int((number["fraction"] or "").ljust(6, "0")[:6])
         total += -size if (field["sign"] == "-") != (field["inner"] == "-") else size
         at = field.end()
@@ -158,8 +163,8 @@ def _unit(value: str, unit: str) -> str:
 
 
 def _no_fixed_length(value: str, unit: str) -> NoReturn:
-    raise SpecError(f"{value!r}: a {unit} has no fixed length; give days or weeks, such as '30 days'")
+    raise SpecError(f"{quoted(value)}: a {unit} has no fixed length; give days or weeks, such as '30 days'")
 
 
 def _unreadable(value: str) -> NoReturn:
-    raise SpecError(f"{value!r} is not a duration of fixed length that Spark understands: {_EXAMPLE}")
+    raise SpecError(f"{quoted(value)} is not a duration of fixed length that Spark understands: {_EXAMPLE}")

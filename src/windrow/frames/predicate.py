@@ -17,7 +17,7 @@ import sqlglot
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
-from windrow.errors import SpecError, UnsupportedError
+from windrow.errors import SpecError, UnsupportedError, quoted
 from windrow.frames.predicate_compile import STRUCTURE, Compiler
 from windrow.frames.predicate_eval import CompiledPredicate
 
@@ -62,14 +62,14 @@ class Predicate:
             UnsupportedError: some part of it is not surely evaluated as Spark would; the message names that part.
         """
         if self._doubt:
-            raise UnsupportedError(f"predicate {self.text!r}: {self._doubt}")
+            raise UnsupportedError(f"predicate {quoted(self.text)}: {self._doubt}")
         compiler = Compiler(self.text, schema)
         try:
             node = compiler.condition(self._tree)
         except RecursionError:
-            raise UnsupportedError(f"predicate {self.text[:80]!r}... is nested too deeply") from None
+            raise UnsupportedError(f"predicate {quoted(self.text)} is nested too deeply") from None
         if compiler.words != self._words:
-            raise UnsupportedError(f"predicate {self.text!r}: it is not sure that Spark reads it the same way")
+            raise UnsupportedError(f"predicate {quoted(self.text)}: it is not sure that Spark reads it the same way")
         return CompiledPredicate(self.text, tuple(compiler.used), node)
 
 
@@ -83,20 +83,22 @@ def parse_predicate(text: str, option: str = "predicate") -> Predicate:
     windrow.errors.SpecError: predicate 'speed <' cannot be parsed at line 1, column 7, near '<': ...
     """
     if not isinstance(text, str) or not text.strip():
-        raise SpecError(f"{option} {text!r} is empty; give a condition such as 'speed < 40'")
+        raise SpecError(f"{option} {quoted(text)} is empty; give a condition such as 'speed < 40'")
     tokens: Sequence[Token] = []
     try:
         tokens = sqlglot.tokenize(text, read="spark")
         if any(token.token_type is TokenType.SEMICOLON for token in tokens):
-            raise SpecError(f"{option} {text!r} has a semicolon; give one condition, without it")
+            raise SpecError(f"{option} {quoted(text)} has a semicolon; give one condition, without it")
         tree = sqlglot.parse_one(text, read="spark", into=exp.Condition)
     except SqlglotError as error:
-        raise SpecError(f"{option} {text!r} cannot be parsed{_explain(tokens, error)}") from None
+        raise SpecError(f"{option} {quoted(text)} cannot be parsed{_explain(tokens, error)}") from None
     except RecursionError:
-        raise SpecError(f"{option} {text[:80]!r}... is nested too deeply") from None
+        raise SpecError(f"{option} {quoted(text)} is nested too deeply") from None
     for kind, name in _NO_PREDICATE:
         if found := tree.find(*kind):
-            raise SpecError(f"{option} {text!r} has {name}, {_sql(found)!r}; give a condition on a single row")
+            raise SpecError(
+                f"{option} {quoted(text)} has {name}, {quoted(_sql(found))}; give a condition on a single row"
+            )
     columns = tuple(dict.fromkeys(column.parts[0].name for column in tree.find_all(exp.Column, bfs=False)))
     return Predicate(text, columns, tree, _words(tokens), _doubt(text, tokens))
 
@@ -118,13 +120,13 @@ def _doubt(text: str, tokens: Sequence[Token]) -> str | None:
     for token, after in zip(tokens, [*tokens[1:], None], strict=True):
         kind = token.token_type
         if kind is TokenType.VAR and not token.text.isascii():
-            return f"the name {token.text!r} needs backticks"
+            return f"the name {quoted(token.text)} needs backticks"
         if kind not in (TokenType.STRING, TokenType.IDENTIFIER) and token.text.upper() in _LENIENT:
-            return f"{token.text!r} is left to Spark"
+            return f"{quoted(token.text)} is left to Spark"
         if kind is TokenType.NOT and before not in _BEFORE_NOT:
             infix = after is not None and after.token_type in (TokenType.IN, TokenType.BETWEEN, TokenType.LIKE)
             if token.text == "!" or not (infix or before is TokenType.IS):
-                return f"{token.text!r} is not where Spark would have it"
+                return f"{quoted(token.text)} is not where Spark would have it"
         before = kind
     return None
 
@@ -155,7 +157,7 @@ def _explain(tokens: Sequence[Token], error: SqlglotError) -> str:
         return ": there is nothing but a comment; give a condition such as 'speed < 40'"
     first = error.errors[0]
     place = (first["line"], first["col"])
-    at = f" at line {place[0]}, column {place[1]}, near {first['highlight']!r}"
+    at = f" at line {place[0]}, column {place[1]}, near {quoted(first['highlight'])}"
     if first["description"].startswith("Expecting )"):
         return f"{at}: is a parenthesis left open?"
     if _has_odd_name([token for token in tokens if (token.line, token.col) <= place]):

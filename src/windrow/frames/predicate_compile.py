@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 from sqlglot import exp
 
-from windrow.errors import ColumnError, TypeMismatchError, UnsupportedError
+from windrow.errors import ColumnError, TypeMismatchError, UnsupportedError, quoted
 from windrow.frames.predicate_eval import FALSE, TRUE, UNKNOWN, Constant, Node, call, negated
 from windrow.frames.predicate_types import (
     Kind,
@@ -68,7 +68,9 @@ class Compiler:
 
     def _refuse(self, tree: exp.Expr, reason: str) -> NoReturn:
         part = tree.sql(dialect="spark")
-        raise UnsupportedError(f"predicate {self.text!r}: {part!r} is not evaluated outside Spark: {reason}")
+        raise UnsupportedError(
+            f"predicate {quoted(self.text)}: {quoted(part)} is not evaluated outside Spark: {reason}"
+        )
 
     def _typed(self, tree: exp.Expr) -> Typed:
         """Any expression, by its class."""
@@ -98,7 +100,9 @@ class Compiler:
     def _boolean(self, tree: exp.Expr, typed: Typed) -> Node:
         if typed.kind is not Kind.BOOLEAN:
             part = tree.sql(dialect="spark")
-            raise TypeMismatchError(f"predicate {self.text!r}: {part!r} is of type {typed}; it must be a condition")
+            raise TypeMismatchError(
+                f"predicate {quoted(self.text)}: {quoted(part)} is of type {typed}; it must be a condition"
+            )
         return typed.node
 
     def _column(self, tree: exp.Column) -> Typed:
@@ -107,7 +111,7 @@ class Compiler:
         if not found and name.lower() in _BARE_FUNCTIONS and not tree.this.quoted:
             raise Refused("it is a function in Spark")
         if not found:
-            raise ColumnError.unknown(name, f"predicate {self.text!r}", self.schema.names)
+            raise ColumnError.unknown(name, f"predicate {quoted(self.text)}", self.schema.names)
         if len(found) > 1:
             raise Refused(f"it may be any of the columns {', '.join(map(repr, found))}")
         self.used[found[0]] = None

@@ -94,7 +94,7 @@ def number(digits: str, suffix: str = "") -> Typed:
         if _digits(exact) > 38:
             raise Refused("it has more digits than a decimal has")
         return Typed(Kind.EXACT, UNKNOWN, pa.null(), exact)
-    if suffix == "L" or not re.fullmatch(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", digits, re.ASCII):
+    if suffix == "L" or not re.fullmatch(r"(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d{1,4})?", digits, re.ASCII):
         raise Refused("it is no number that is surely read as Spark reads it")
     value = float(digits)
     if not math.isfinite(value) or (abs(value) < 1e-300 and not re.fullmatch(r"[0.]+([eE].*)?", digits)):

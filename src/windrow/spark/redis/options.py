@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 
 COMMON = ("url", "stream")
 SOURCE = ("startingOffsets", "maxEntriesPerTrigger", "entriesPerPartition", "failOnDataLoss", "mode", "epoch")
@@ -70,7 +70,7 @@ def _refuse_unknown(texts: Mapping[str, str]) -> None:
     for name in texts:
         if name not in known:
             listed = ", ".join(map(repr, (*COMMON, *SOURCE)))
-            raise SpecError(f"redis_streams has no option {name!r}; its options are {listed}")
+            raise SpecError(f"redis_streams has no option {quoted(name)}; its options are {listed}")
 
 
 def _url(text: str | None) -> str:
@@ -83,19 +83,22 @@ def _url(text: str | None) -> str:
     except ValueError:
         known = False
     if not known:
-        shown = re.sub(r"//.*@", "//…@", text)
-        raise SpecError(f"url: {shown!r} is no address of a Redis server; {right}")
+        before, _, after = text.partition("//")
+        shown = f"{before}//…@{after.rpartition('@')[2]}" if "@" in after else text
+        raise SpecError(f"url: {quoted(shown)} is no address of a Redis server; {right}")
     if parts.scheme != "unix" and not re.fullmatch(r"/?[0-9]*", parts.path):
-        raise SpecError(f"url: {parts.path[1:]!r} is no number of a database of Redis; {right}")
+        raise SpecError(f"url: {quoted(parts.path[1:])} is no number of a database of Redis; {right}")
     return text
 
 
 def _streams(text: str | None) -> tuple[str, ...]:
     names = tuple(name.strip() for name in (text or "").split(","))
     if not all(names):
-        raise SpecError(f"stream: {text or ''!r} names no stream; give the key of one, or of several as 'north,south'")
+        raise SpecError(
+            f"stream: {quoted(text or '')} names no stream; give the key of one, or of several as 'north,south'"
+        )
     if len(set(names)) < len(names):
-        raise SpecError(f"stream: {text!r} names a stream twice; name each once")
+        raise SpecError(f"stream: {quoted(text)} names a stream twice; name each once")
     return names
 
 
@@ -104,8 +107,8 @@ def _start(text: str) -> str:
         return text.lower()
     if not re.fullmatch(r"\d{1,19}(-\d{1,19})?", text):
         raise SpecError(
-            f"startingOffsets: {text!r} is no place to start; it must be 'earliest', 'latest' or the id of an entry, "
-            "such as '1772434800000-0', after which to start"
+            f"startingOffsets: {quoted(text)} is no place to start; it must be 'earliest', 'latest' or the id of an "
+            "entry, such as '1772434800000-0', after which to start"
         )
     return text if "-" in text else f"{text}-0"
 
@@ -114,11 +117,11 @@ def _number(name: str, text: str | None) -> int | None:
     if text is None:
         return None
     if not re.fullmatch(r"\d{1,18}", text) or int(text) < 1:
-        raise SpecError(f"{name}: {text!r} is no number of entries; it must be a whole number of at least 1")
+        raise SpecError(f"{name}: {quoted(text)} is no number of entries; it must be a whole number of at least 1")
     return int(text)
 
 
 def _choice(name: str, text: str, choices: tuple[str, ...]) -> str:
     if text.lower() not in choices:
-        raise SpecError(f"{name}: {text!r} is not known; it must be one of {', '.join(choices)}")
+        raise SpecError(f"{name}: {quoted(text)} is not known; it must be one of {', '.join(choices)}")
     return text.lower()

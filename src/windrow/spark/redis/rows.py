@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
-from windrow.errors import DataError, SpecError, TypeMismatchError
+from windrow.errors import DataError, SpecError, TypeMismatchError, quoted
 from windrow.spark.redis.options import RedisOptions
 from windrow.spark.redis.server import Entries
 from windrow.spark.redis.values import READABLE, Reading, reading_of, time_of
@@ -95,8 +95,9 @@ def _field(field: StructField, reading: Reading, mode: str) -> Cell:
         where = f"stream {stream!r}, entry {id}: column {field.name!r}"
         if data is None:
             raise DataError(f"{where} is missing, and the schema says that it is never null")
+        text = quoted(data.decode(errors="backslashreplace"))
         raise DataError(
-            f"{where} is {data.decode(errors='backslashreplace')!r}, which is no {field.dataType.simpleString()}; it "
+            f"{where} is {text}, which is no {field.dataType.simpleString()}; it "
             f"must be {reading.right}, or set the option 'mode' to 'null' or 'drop'"
         )
 

@@ -13,6 +13,9 @@
 | timestamp_ntz | `2026-03-02T07:01:00.000000`, without an offset |
 
 Instants are also read from numbers since 1970, if the option `epoch` says of what.
+
+Anybody who can write to the stream chooses these texts, so the time to read one is linear in its length: no pattern
+backtracks, and a number is compared with the range of its type before it is expanded.
 """
 
 from __future__ import annotations
@@ -34,9 +37,13 @@ _LARGEST = {T.FloatType: 3.4028235677973366e38, T.DoubleType: sys.float_info.max
 _MICROSECONDS = {"seconds": 1_000_000, "milliseconds": 1_000, "microseconds": 1}
 _1970 = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity)|nan", re.IGNORECASE)
-_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.,]+([zZ]|[+-][0-9:]+)?)?")
+_MOST_CHARACTERS = 2_000
+"""The longest text of a number or an instant; the exact value of any double is shorter."""
+_LAST = Decimal(2**63)
+"""More microseconds than any instant has."""
+_INTEGER = re.compile(r"[+-]?[0-9]++")
+_NUMBER = re.compile(r"[+-]?([0-9]++(\.[0-9]*+)?|\.[0-9]++)([eE][+-]?[0-9]++)?|[+-]?(inf|infinity)|nan", re.IGNORECASE)
+_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.,]++([zZ]|[+-][0-9:]++)?)?")
 _EXACT = Context(prec=80)
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -108,15 +115,22 @@ def time_of(entry: str) -> datetime.datetime | None:
         return None
 
 
+def _text(data: bytes) -> str:
+    """The text of anything but a string, which may be of any length."""
+    if len(data) > _MOST_CHARACTERS:
+        raise ValueError("too long")
+    return data.decode()
+
+
 def _integer(data: bytes, limit: int) -> int:
-    text = data.decode()
+    text = _text(data)
     if not _INTEGER.fullmatch(text) or not -limit <= int(text) < limit:
         raise ValueError(text)
     return int(text)
 
 
 def _number(data: bytes, largest: float) -> float:
-    text = data.decode()
+    text = _text(data)
     if not _NUMBER.fullmatch(text):
         raise ValueError(text)
     value = float(text)
@@ -126,7 +140,7 @@ def _number(data: bytes, largest: float) -> float:
 
 
 def _decimal(data: bytes, digits: int, scale: int) -> Decimal:
-    text = data.decode()
+    text = _text(data)
     if not _NUMBER.fullmatch(text):
         raise ValueError(text)
     try:
@@ -140,18 +154,18 @@ def _decimal(data: bytes, digits: int, scale: int) -> Decimal:
 
 
 def _truth(data: bytes) -> bool:
-    text = data.decode().lower()
+    text = _text(data).lower()
     if text not in _TRUTHS:
         raise ValueError(text)
     return _TRUTHS[text]
 
 
 def _date(data: bytes) -> datetime.date:
-    return datetime.datetime.strptime(data.decode(), "%Y-%m-%d").date()
+    return datetime.datetime.strptime(_text(data), "%Y-%m-%d").date()
 
 
 def _instant(data: bytes) -> datetime.datetime:
-    text = data.decode()
+    text = _text(data)
     if not _INSTANT.fullmatch(text):
         raise ValueError(text)
     return datetime.datetime.fromisoformat(text)
@@ -176,11 +190,14 @@ def _instants(epoch: str | None, example: str, parse: Callable[[bytes], datetime
     utc = example.endswith("Z")
 
     def parse_number(data: bytes) -> datetime.datetime:
-        text = data.decode()
+        text = _text(data)
         if not _NUMBER.fullmatch(text):
             return parse(data)
         try:
-            value = _1970 + round(Decimal(text) * unit) * _MICROSECOND
+            number = Decimal(text) * unit
+            if not abs(number) < _LAST:  # or its digits would be written out, however many the exponent asks for
+                raise ValueError(text)
+            value = _1970 + round(number) * _MICROSECOND
         except (InvalidOperation, OverflowError) as error:
             raise ValueError(text) from error
         return _in_utc(value) if utc else value

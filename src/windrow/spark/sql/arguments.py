@@ -13,11 +13,12 @@ from pyspark.sql.udtf import AnalyzeArgument
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.calls import as_call
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 from windrow.frames import Aggregate, Boundary, Delta, Gap, Scheme, Threshold
 
 CALL = re.compile(
-    r"\s*(?P<function>\w+)\s*\(\s*(?:`(?P<quoted>(?:[^`]|``)+)`\s*(?:,(?P<rest>[^()`]*))?|(?P<plain>[^()`]*?))\s*\)\s*"
+    r"\s*+(?P<function>\w++)\s*+\(\s*+"
+    r"(?:`(?P<quoted>(?:[^`]|``)++)`\s*+(?:,(?P<rest>[^()`]*+))?|(?P<plain>[^()`]*+))\)\s*+"
 )
 
 OF_EVERY_SCHEME = ("max_gap", "nulls")
@@ -144,10 +145,12 @@ def as_columns(given: Any, option: str) -> list[Any] | None:
     if given is None or isinstance(given, list):
         return given
     if not isinstance(given, str):
-        raise SpecError(f"{option}: {given!r} is no name of a column; write 'road', 'road, lane' or array('road')")
+        raise SpecError(
+            f"{option}: {quoted(given)} is no name of a column; write 'road', 'road, lane' or array('road')"
+        )
     names = [name.strip() for name in given.split(",")]
     if not all(names):
-        raise SpecError(f"{option}: {given!r} names an empty column; write names with commas between them")
+        raise SpecError(f"{option}: {quoted(given)} names an empty column; write names with commas between them")
     return names
 
 
@@ -160,7 +163,9 @@ def as_aggregates(given: Any) -> dict[str, AggregateFunction]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise SpecError(f"agg: {given!r} is no map from result name to aggregate; write map('cars', 'sum(volume)')")
+        raise SpecError(
+            f"agg: {quoted(given)} is no map from result name to aggregate; write map('cars', 'sum(volume)')"
+        )
     return {name: as_aggregate(text, f"agg {name!r}") for name, text in given.items()}
 
 
@@ -174,7 +179,7 @@ def as_aggregate(text: Any, option: str) -> AggregateFunction:
     """
     found = CALL.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise SpecError(f"{option}: {text!r} is no aggregate of a column; write it like 'sum(volume)'")
+        raise SpecError(f"{option}: {quoted(text)} is no aggregate of a column; write it like 'sum(volume)'")
     if found["quoted"]:
         return as_call(found["function"], (found["rest"] or "").strip(), option, found["quoted"].replace("``", "`"))
     return as_call(found["function"], found["plain"], option)
