@@ -30,8 +30,8 @@ from windrow.frames.framer import Framer
 from windrow.frames.heads import HeadFramer
 from windrow.frames.packing import pack_frames, pack_state
 from windrow.frames.request import Layout, Reader, Request, frames_table
+from windrow.frames.seams import Seams
 from windrow.frames.stream import StreamFramer, StreamPlan
-from windrow.spark.seams import Seams
 from windrow.testing import example_aggregate
 
 GROWN = [kind for kind in BUILTIN if kind.form != "numbers" or kind.reads > 1]

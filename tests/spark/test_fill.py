@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 import windrow as wr
 from windrow.errors import ColumnError, DataError, SpecError, TypeMismatchError
+from windrow.frames import ordering
 from windrow.frames.clock import Clock
-from windrow.spark import shuffle
 from windrow.spark.fill import Layout, tag_sorted
 
 pytestmark = pytest.mark.spark
@@ -213,7 +213,7 @@ def test_empty_tables(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 5, 100])
 def test_a_task_gives_the_same_for_any_size_of_tables(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(shuffle, "ROWS_AT_ONCE", size)
+    monkeypatch.setattr(ordering, "ROWS_AT_ONCE", size)
     layout = Layout(("by",), (pa.string(),), Clock.of(pa.int64(), "on"), ["by", "c"], ["id", "name", "frame"])
     table = pa.table(
         {

@@ -18,12 +18,12 @@ from windrow.frames.framer import Framer
 from windrow.frames.packing import columns_of, fields_of
 from windrow.frames.records import OPEN, Array, Batch, Records
 
-NO_HEAD = -1
-"""The status of a group whose first tuple opened no run."""
+NO_HEAD, NOT_MET = -1, -2
+"""The status of a group whose first tuple opened no run, and of a group that had no tuple, or only skipped ones."""
 
 
 class Runs(NamedTuple):
-    """A group's first tuple, and how the run that it opened ended: `status` as of a record, or `NO_HEAD`."""
+    """A group's first tuple, and how the run that it opened ended: `status` as of a record, or one of the above."""
 
     on: Array
     breaks: Array
@@ -97,6 +97,7 @@ class HeadFramer(Framer):
         at = first[new]
         self._met[new] = True
         self._record[new] = slots[at, 0]
+        self._runs.status[new] = NO_HEAD
         self._runs.on[new] = batch.on[at]
         self._runs.breaks[new] = batch.breaks[at] if batch.breaks.size else False
         for name, known in self._inputs.items():
@@ -147,7 +148,7 @@ def extend_by_heads(framer: Framer, groups: npt.NDArray[np.int64], heads: Heads,
 
 def _no_runs(framer: Framer, n: int) -> Runs:
     clock: Any = framer.clock.dtype
-    status = np.full(n, NO_HEAD, np.int8)
+    status = np.full(n, NOT_MET, np.int8)
     return Runs(
         np.zeros(n, clock), np.zeros(n, np.bool_), status, np.zeros(n, clock), np.zeros(n, np.int64), np.zeros(n, clock)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,21 @@ from windrow.frames.clock import Clock
 from windrow.frames.framer import Tuples
 from windrow.frames.groups import order_of
 from windrow.frames.request import Reader
+
+ROWS_AT_ONCE = 100_000
+
+
+def in_larger_tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Record batches put together until they are worth a call of the kernel."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in chain(batches, [None]):
+        if batch is not None and batch.num_rows:
+            waiting.append(batch)
+            rows += batch.num_rows
+        if waiting and (batch is None or rows >= ROWS_AT_ONCE):
+            yield pa.Table.from_batches(waiting).combine_chunks()
+            waiting, rows = [], 0
 
 
 def whole_instants(tables: Iterable[pa.Table], on: str, clock: Clock) -> Iterator[pa.Table]:

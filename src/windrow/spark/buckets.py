@@ -18,10 +18,10 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.types import StructType
 
 from windrow.errors import DataError, SessionError, SpecError
+from windrow.frames.ordering import in_larger_tables
 from windrow.frames.packing import pack, unpack
+from windrow.frames.pieces import MapInArrow
 from windrow.spark.checkpoint import in_schema
-from windrow.spark.pieces import MapInArrow
-from windrow.spark.shuffle import in_larger_tables
 
 BUCKET = "_windrow_bucket"
 """The column with a row's bucket: a name that no column of a user's has."""

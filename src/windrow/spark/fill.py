@@ -20,6 +20,7 @@ from windrow.aggregates.keeper import read_values
 from windrow.frames.clock import Clock
 from windrow.frames.filling import Rows, Summary, Tagger
 from windrow.frames.groups import Directory
+from windrow.frames.ordering import in_larger_tables
 from windrow.spark.fill_stream import stream_fill
 from windrow.spark.meeting import Meeting, aggregate_fields, meet, settle
 from windrow.spark.nulls import check_policy
@@ -27,7 +28,6 @@ from windrow.spark.parquet import ParquetSource
 from windrow.spark.plans import check_source
 from windrow.spark.resolve import Columns, arrow_type, column
 from windrow.spark.session import check_session
-from windrow.spark.shuffle import in_larger_tables
 from windrow.spark.stream import StreamOptions
 
 Task: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]

@@ -18,15 +18,16 @@ from windrow.aggregates.keeper import Keeper
 from windrow.aggregates.pairs import Pair
 from windrow.aggregates.states import States
 from windrow.frames.groups import Directory
-from windrow.frames.ordering import read_in_order, whole_instants
+from windrow.frames.ordering import in_larger_tables, read_in_order, whole_instants
 from windrow.frames.packing import unpack
+from windrow.frames.pieces import MapInArrow, Pieces, pieces_in
 from windrow.frames.request import Layout, Reader
 from windrow.spark.parquet import RowGroup, read_row_group
-from windrow.spark.pieces import PIECES, MapInArrow, Pieces, in_order, pieces_in
+from windrow.spark.pieces import PIECES, in_order
 from windrow.spark.resolve import column
 from windrow.spark.scan import ScanSource, layout_of, task_numbers
 from windrow.spark.session import ROWS_A_BATCH, parallelism
-from windrow.spark.shuffle import in_larger_tables, select_tuples
+from windrow.spark.shuffle import select_tuples
 from windrow.windows.gather import Gatherer
 from windrow.windows.panes import Panes
 from windrow.windows.request import Slide

@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from windrow.errors import SourceError, UnsupportedError
-from windrow.frames.framer import Framer, Frames, Tuples
-from windrow.frames.heads import HeadFramer
+from windrow.frames.framer import Tuples
 from windrow.frames.ordering import read_in_order
+from windrow.frames.pieces import MapInArrow, ReplayChunk, read_again, run_from_empty
 from windrow.frames.predicate import parse_predicate
 from windrow.frames.request import Asked, Layout, Reader, Request, frames_table
 from windrow.spark.chunks import Chunk, ChunkReader, cut_chunks, why_not_chunks
@@ -30,7 +30,7 @@ from windrow.spark.parquet import (
     read_row_group,
 )  # fmt: skip
 from windrow.spark.paths import has_scheme
-from windrow.spark.pieces import PIECES, MapInArrow, ReplayChunk, Sender, reconciled
+from windrow.spark.pieces import PIECES, reconciled
 from windrow.spark.session import parallelism
 
 FEWEST_ROWS_A_CHUNK = 4_000_000
@@ -176,11 +176,8 @@ def _speculate(plan: ScanPlan) -> MapInArrow:
 
     def run_chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in task_numbers(batches):
-            run = ChunkRun(plan, plan.chunks[number], keep_heads=plan.request.scheme.is_run)
-            sender = Sender(number, plan.buckets, run.reader.directory, run.framer)
-            for frames in run.frames():
-                yield from sender.frames(frames)
-            yield from sender.last()
+            tables = plan.reader.tables(plan.chunks[number])
+            yield from run_from_empty(plan.request, plan.layout(), number, plan.buckets, tables)
 
     return run_chunks
 
@@ -189,9 +186,7 @@ def _replay(plan: ScanPlan) -> ReplayChunk:
     """How a chunk's tuples are read again."""
 
     def replay(number: int, tuples: list[pa.Table], keys: list[pa.Array]) -> Iterator[Tuples]:
-        run = ChunkRun(plan, plan.chunks[number])
-        run.reader.directory.encode(keys)
-        return run.tuples(little=True)
+        return read_again(plan.request, plan.layout(), keys, plan.reader.tables(plan.chunks[number], little=True))
 
     return replay
 
@@ -201,10 +196,11 @@ def _frame_whole(plan: ScanPlan) -> MapInArrow:
 
     def frame(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in task_numbers(batches):
-            run = ChunkRun(plan, plan.chunks[number])
-            for frames in run.frames():
-                yield from frames_table(plan.request, run.keys(), frames).to_batches()
-            yield from frames_table(plan.request, run.keys(), run.framer.finish()).to_batches()
+            reader, framer = Reader(plan.request, plan.layout()), plan.request.framer()
+            for table in plan.reader.tables(plan.chunks[number]):
+                frames = framer.process(read_in_order(reader, table))
+                yield from frames_table(plan.request, reader.directory.keys(), frames).to_batches()
+            yield from frames_table(plan.request, reader.directory.keys(), framer.finish()).to_batches()
 
     return frame
 
@@ -213,26 +209,3 @@ def task_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
     """The numbers of the chunks that a task was given."""
     for batch in batches:
         yield from batch.column(0).to_pylist()
-
-
-class ChunkRun:
-    """One run over a chunk, from the empty state."""
-
-    def __init__(self, plan: ScanPlan, chunk: Chunk, *, keep_heads: bool = False) -> None:
-        self.plan, self.chunk = plan, chunk
-        self.reader = Reader(plan.request, plan.layout())
-        self.framer = plan.request.framer(HeadFramer if keep_heads else Framer)
-
-    def keys(self) -> list[pa.Array]:
-        """The `by` values of the groups met so far."""
-        return self.reader.directory.keys()
-
-    def tuples(self, *, little: bool = False) -> Iterator[Tuples]:
-        """The chunk's tuples, each group's in order."""
-        for table in self.plan.reader.tables(self.chunk, little=little):
-            yield read_in_order(self.reader, table)
-
-    def frames(self) -> Iterator[Frames]:
-        """The frames that close within the chunk."""
-        for tuples in self.tuples():
-            yield self.framer.process(tuples)

@@ -9,7 +9,6 @@ size.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -17,12 +16,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from windrow.frames.ordering import read_in_order, whole_instants
+from windrow.frames.ordering import in_larger_tables, read_in_order, whole_instants
+from windrow.frames.pieces import MapInArrow
 from windrow.frames.request import Asked, Layout, Reader, Request, frames_table
-from windrow.spark.pieces import MapInArrow
 from windrow.spark.resolve import column, condition
-
-ROWS_AT_ONCE = 100_000
 
 
 def shuffle_frames(df: DataFrame, request: Request, schema: StructType) -> DataFrame:
@@ -71,16 +68,3 @@ def frame_sorted(request: Request, layout: Layout) -> MapInArrow:
         yield from frames_table(request, reader.directory.keys(), framer.finish()).to_batches()
 
     return frame
-
-
-def in_larger_tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Record batches put together until they are worth a call of the kernel."""
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in chain(batches, [None]):
-        if batch is not None and batch.num_rows:
-            waiting.append(batch)
-            rows += batch.num_rows
-        if waiting and (batch is None or rows >= ROWS_AT_ONCE):
-            yield pa.Table.from_batches(waiting).combine_chunks()
-            waiting, rows = [], 0

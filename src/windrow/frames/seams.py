@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from windrow.frames.framer import Framer, Frames, State, Tuples
 from windrow.frames.groups import Directory
-from windrow.frames.heads import NO_HEAD, extend_by_heads, read_heads
+from windrow.frames.heads import NO_HEAD, NOT_MET, extend_by_heads, read_heads
 from windrow.frames.packing import pack_frames, take_frames, unpack_frames, unpack_state
 from windrow.frames.records import DROPPED, FINAL, Batch, Records
 from windrow.frames.request import Request, frames_table
@@ -116,8 +116,11 @@ class Seams:
                 return
 
     def _stitch(self, table: pa.Table, codes: Codes, book: Book) -> Iterator[Frames]:
-        """Let the groups that do not stand go through the chunk's first run as if it were one tuple."""
-        busy = np.flatnonzero(~book.stands)
+        """Let the groups that do not stand go through the chunk's first run as if it were one tuple.
+
+        A group without a tuple in the chunk stays as it is.
+        """
+        busy = np.flatnonzero(~book.stands & (table["status"].to_numpy() != NOT_MET))
         heads = read_heads(table.take(pa.array(busy)), self.framer)
         yield self.framer.advance(Batch(codes[busy], heads.on, heads.breaks), heads.inputs)
         in_run = heads.status != NO_HEAD
