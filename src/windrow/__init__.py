@@ -1,63 +1,68 @@
 """Windrow segments and aggregates streams of timestamped tuples on Spark, by what the data says, not by the clock."""
 
-from windrow.aggregates import (
-    AggregateFunction,
-    center_of_mass,
-    correlation,
-    count,
-    count_distinct,
-    covariance,
-    first,
-    heavy_hitters,
-    histogram,
-    intercept,
-    kurtosis,
-    last,
-    max,
-    max_n,
-    mean,
-    median,
-    min,
-    min_n,
-    mode,
-    quantile,
-    rank,
-    skewness,
-    slope,
-    stddev,
-    sum,
-    top_k,
-    variance,
-)
-from windrow.errors import (
-    ColumnError,
-    DataError,
-    OutputError,
-    SessionError,
-    SourceError,
-    SpecError,
-    TypeMismatchError,
-    UnsupportedError,
-    WindrowError,
-)
-from windrow.frames import Aggregate, Boundary, Custom, Delta, DoubleBoundary, Gap, Scheme, Threshold
-from windrow.planner import Advice, advise
-from windrow.spark import (
-    ParquetSource,
-    assemble,
-    buffer_stats,
-    explain,
-    fill,
-    frames,
-    open_frames,
-    parquet,
-    register,
-    register_redis,
-    session,
-    slide,
-    widen,
-)
-from windrow.windows import DistinctTimes, Keep, Landmark, Rows, Sliding, Tumbling, Window
+from typing import TYPE_CHECKING
+
+from windrow.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from windrow.aggregates import (  # type: ignore[no-redef]  # mypy takes `histogram` for the module too
+        AggregateFunction,
+        center_of_mass,
+        correlation,
+        count,
+        count_distinct,
+        covariance,
+        first,
+        heavy_hitters,
+        histogram,
+        intercept,
+        kurtosis,
+        last,
+        max,
+        max_n,
+        mean,
+        median,
+        min,
+        min_n,
+        mode,
+        quantile,
+        rank,
+        skewness,
+        slope,
+        stddev,
+        sum,
+        top_k,
+        variance,
+    )
+    from windrow.errors import (
+        ColumnError,
+        DataError,
+        OutputError,
+        SessionError,
+        SourceError,
+        SpecError,
+        TypeMismatchError,
+        UnsupportedError,
+        WindrowError,
+    )
+    from windrow.frames import Aggregate, Boundary, Custom, Delta, DoubleBoundary, Gap, Scheme, Threshold
+    from windrow.planner.advise import Advice, advise
+    from windrow.spark import (
+        ParquetSource,
+        assemble,
+        buffer_stats,
+        explain,
+        fill,
+        frames,
+        open_frames,
+        parquet,
+        register,
+        register_redis,
+        session,
+        slide,
+        widen,
+    )
+    from windrow.windows import DistinctTimes, Keep, Landmark, Rows, Sliding, Tumbling, Window
 
 __version__ = "0.1.0"
 
@@ -130,3 +135,24 @@ __all__ = [
     "variance",
     "widen",
 ]
+
+# Loading all of it takes seconds, so each name loads what it needs when it is first used.
+_HOMES = {
+    "windrow.aggregates": (
+        "AggregateFunction", "center_of_mass", "correlation", "count", "count_distinct", "covariance", "first",
+        "heavy_hitters", "histogram", "intercept", "kurtosis", "last", "max", "max_n", "mean", "median", "min", "min_n",
+        "mode", "quantile", "rank", "skewness", "slope", "stddev", "sum", "top_k", "variance",
+    ),
+    "windrow.errors": (
+        "ColumnError", "DataError", "OutputError", "SessionError", "SourceError", "SpecError", "TypeMismatchError",
+        "UnsupportedError", "WindrowError",
+    ),
+    "windrow.frames": ("Aggregate", "Boundary", "Custom", "Delta", "DoubleBoundary", "Gap", "Scheme", "Threshold"),
+    "windrow.planner.advise": ("Advice", "advise"),
+    "windrow.spark": (
+        "ParquetSource", "assemble", "buffer_stats", "explain", "fill", "frames", "open_frames", "parquet", "register",
+        "register_redis", "session", "slide", "widen",
+    ),
+    "windrow.windows": ("DistinctTimes", "Keep", "Landmark", "Rows", "Sliding", "Tumbling", "Window"),
+}  # fmt: skip
+__getattr__, __dir__ = on_demand(__name__, _HOMES)

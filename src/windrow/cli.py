@@ -18,21 +18,15 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
 from windrow import __version__
-from windrow.commands import Commands
-from windrow.commands.advise import add_advise
-from windrow.commands.calibrate import add_calibrate
-from windrow.commands.demo import add_demo
-from windrow.commands.failures import bad_input, gist
-from windrow.commands.fill import add_fill
-from windrow.commands.frames import add_frames
-from windrow.commands.study import add_study
+from windrow.commands import COMMANDS, Commands
 from windrow.errors import shortened
-from windrow.terminal import SparkLog
+from windrow.terminal.log import SparkLog
 
 DONE, UNEXPECTED, BAD_INPUT, BROKEN_PIPE, INTERRUPTED, TERMINATED = 0, 1, 2, 141, 130, 143
 
@@ -45,24 +39,30 @@ class Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"windrow: error: {shortened(message)} (see {self.prog} --help)\n")
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+def make_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+    """The parser of the command line: all commands, and the arguments of the one that was chosen.
+
+    Only its module is loaded, since those of the commands load Spark and the kernels.
+    """
     parser: argparse.ArgumentParser = Parser(
         prog="windrow", description="Segment tables by what the data says and not by the clock.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"windrow {__version__}")
     commands: Commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for add in (add_demo, add_frames, add_fill, add_advise, add_calibrate, add_study):
-        add(commands)
-    for command in commands.choices.values():
-        command.add_argument("--debug", action="store_true", help="show a traceback and Spark's log for any error")
+    for name, purpose in COMMANDS.items():
+        command = commands.add_parser(name, help=purpose, allow_abbrev=False)
+        if name == chosen:
+            import_module(f"windrow.commands.{name}").declare(command)
+            command.add_argument("--debug", action="store_true", help="show a traceback and Spark's log for any error")
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    chosen = next((text for text in given if not text.startswith("-")), None)
     try:
-        args = make_parser().parse_args(argv)
+        args = make_parser(chosen).parse_args(given)
     except SystemExit as exit_:
         return int(exit_.code or 0)
     log = SparkLog()
@@ -90,6 +90,8 @@ def silence_stdout() -> None:
 
 
 def _report(error: Exception, log: SparkLog, *, debug: bool) -> int:
+    from windrow.commands.failures import bad_input, gist
+
     if debug:
         traceback.print_exc()
         print(log.tail(), file=sys.stderr)

@@ -16,7 +16,7 @@ ORDERED = ["--gap", "5", "--stream", "--ordered"]
 
 
 def scheme_of(*options: str) -> wr.Scheme:
-    return make_scheme(make_parser().parse_args([*FRAMES, *options]))
+    return make_scheme(make_parser("frames").parse_args([*FRAMES, *options]))
 
 
 @pytest.fixture
@@ -307,6 +307,6 @@ def test_interruptions_have_codes_of_their_own(
 
 
 def test_the_namespace_has_a_value_for_every_option() -> None:
-    args = make_parser().parse_args([*FRAMES, "--gap", "5"])
+    args = make_parser("frames").parse_args([*FRAMES, "--gap", "5"])
     assert isinstance(args, argparse.Namespace)
     assert (args.plan, args.nulls_on, args.limit, args.explain, args.overwrite) == ("auto", "error", 20, False, False)

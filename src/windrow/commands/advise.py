@@ -8,7 +8,6 @@ from pathlib import Path
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.calls import as_call
-from windrow.commands import Commands
 from windrow.commands.schemes import CALL
 from windrow.errors import SpecError, quoted
 from windrow.planner import advise
@@ -16,12 +15,9 @@ from windrow.planner.plot import check_path
 from windrow.terminal import SparkLog
 
 
-def add_advise(commands: Commands) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "advise", help="say how an aggregate over a sliding window is best computed", allow_abbrev=False,
-        description="Say what each way to compute an aggregate over a sliding window costs, and which one is best.",
-    )  # fmt: skip
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the command."""
+    parser.description = "Say what each way to compute an aggregate over a sliding window costs, and which one is best."
     parser.add_argument(
         "aggregate", metavar="AGGREGATE", help="as a call, such as 'variance(helium)' or 'quantile(temp, 0.99)'"
     )

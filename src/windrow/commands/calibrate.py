@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from windrow.commands import Commands
 from windrow.errors import OutputError, WindrowError
 from windrow.planner.grid import Task, calibrate, full_grid, quick_grid, read_lines
 from windrow.planner.measure import FULL, QUICK, Care
@@ -17,13 +16,12 @@ from windrow.planner.regression import Diagnosis, Fit
 from windrow.terminal import SparkLog, Table, print_table, steps
 
 
-def add_calibrate(commands: Commands) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "calibrate", help="measure what ways to keep a window cost on this machine", allow_abbrev=False,
-        description="Measure how long each synopsis takes and how much it keeps, fit a model to it, and let wr.advise "
-        "and wr.slide use it from then on. One that was broken off goes on where it stopped.",
-    )  # fmt: skip
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the command."""
+    parser.description = (
+        "Measure how long each synopsis takes and how much it keeps, fit a model to it, and let wr.advise "
+        "and wr.slide use it from then on. One that was broken off goes on where it stopped."
+    )
     parser.add_argument(
         "--full", action="store_true",
         help="measure every aggregate over the whole range, up to an hour; without it, a few minutes tell how much "

@@ -5,18 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from windrow.commands import Commands
 from windrow.demo import run_demo, run_stream_demo
 from windrow.errors import SpecError
 from windrow.terminal import SparkLog
 
 
-def add_demo(commands: Commands) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "demo", help="find traffic jams and dye in made-up data, with pictures", allow_abbrev=False,
-        description="Make a day of traffic and the tow of a dye probe, find the jams and the dye, draw both.",
-    )  # fmt: skip
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the command."""
+    parser.description = "Make a day of traffic and the tow of a dye probe, find the jams and the dye, draw both."
     parser.add_argument("--out", default="demo-out", metavar="DIR", help="where everything goes (default demo-out)")
     parser.add_argument("--detectors", type=int, default=200, metavar="N", help="how many detectors (default 200)")
     parser.add_argument("--seed", type=int, default=8, metavar="S", help="another seed makes another day (default 8)")

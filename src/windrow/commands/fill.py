@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from windrow.commands import Commands
 from windrow.commands.files import FORMATS, check_input, format_of, read
 from windrow.commands.results import add_result_arguments, check_result_arguments, deliver
 from windrow.commands.schemes import as_aggregates, as_columns, as_duration
@@ -18,13 +17,12 @@ EXAMPLES = """examples:
 """
 
 
-def add_fill(commands: Commands) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "fill", help="give frames the rows of another table",
-        description="Tag the rows of INPUT with the frames they lie in; with --agg, aggregate them: one row a frame.",
-        epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
-    )  # fmt: skip
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the command."""
+    parser.description = (
+        "Tag the rows of INPUT with the frames they lie in; with --agg, aggregate them: one row a frame."
+    )
+    parser.epilog, parser.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
     parser.add_argument("frames", metavar="FRAMES", help="frames as `windrow frames --out` writes them")
     parser.add_argument("input", metavar="INPUT", help="the table whose rows fill the frames")
     parser.add_argument("--frames-format", choices=FORMATS, help="format of FRAMES (default: by its name)")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from windrow.aggregates.calls import AGGREGATES
-from windrow.commands import Commands
 from windrow.commands.files import FORMATS, check_input, format_of, read
 from windrow.commands.results import add_result_arguments, check_result_arguments, deliver
 from windrow.commands.schemes import add_scheme_arguments, as_aggregates, as_columns, make_scheme
@@ -25,12 +24,10 @@ EXAMPLES = """examples:
 """
 
 
-def add_frames(commands: Commands) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "frames", help="segment a table into frames", description="Segment a table into frames, by what the data says.",
-        epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
-    )  # fmt: skip
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the command."""
+    parser.description = "Segment a table into frames, by what the data says."
+    parser.epilog, parser.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
     parser.add_argument("input", metavar="INPUT", help="Parquet, CSV with a header, or JSON lines: a file or a folder")
     parser.add_argument("--input-format", choices=FORMATS, help="format of INPUT (default: by its name, else parquet)")
     parser.add_argument(

@@ -24,12 +24,9 @@ from windrow.terminal import SparkLog, print_table, steps
 WIDTH = 100
 
 
-def add_study(commands: Commands) -> None:
-    """Declare the command, and the studies below it."""
-    parser = commands.add_parser(
-        "study", help="measure how accurate synopses are and what they cost, beside the literature", allow_abbrev=False,
-        description="Measure again what the literature measured, and print both.",
-    )  # fmt: skip
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the studies below the command."""
+    parser.description = "Measure again what the literature measured, and print both."
     studies: Commands = parser.add_subparsers(metavar="STUDY", required=True)
     _add_accuracy(studies)
     _add_design_space(studies)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,29 +17,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from windrow.spark import session
+from windrow.spark.session import session
+from windrow.terminal.log import SparkLog
 
 STDERR = 2
-
-
-class SparkLog:
-    """Where the Java process writes while a command runs; removed with the command."""
-
-    def __init__(self) -> None:
-        handle, name = tempfile.mkstemp(prefix="windrow-spark-", suffix=".log")
-        os.close(handle)
-        self.path = Path(name)
-
-    def tail(self, lines: int = 40) -> str:
-        """The last lines, for a report of something unexpected."""
-        try:
-            return "\n".join(self.path.read_text(errors="replace").splitlines()[-lines:])
-        except OSError:
-            return ""
-
-    def remove(self) -> None:
-        """Delete the file; the Java process may go on writing into the void."""
-        self.path.unlink(missing_ok=True)
 
 
 def quiet_session(log: SparkLog) -> SparkSession:
