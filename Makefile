@@ -2,12 +2,13 @@
 PYTHON ?= python3
 VENV   := .venv
 JOBS   ?= 2
+MINUTES ?= 10
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 KERNELS := $(VENV)/.kernels
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java redis demo test check bench kill soak catalogue clean
+.PHONY: help venv java redis demo test check bench fuzz kill soak catalogue clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +50,9 @@ check: java venv $(KERNELS) ## lint, format, types, layers, examples in docstrin
 bench: java venv $(KERNELS) ## Windrow beside its peers (makes its data in bench-data/ first)
 	$(BIN)/python benchmarks/run.py
 
+fuzz: java venv $(KERNELS) ## random cases against the definitions, for MINUTES=10; SEED= repeats a run
+	PYTHONPATH=. $(BIN)/python -m fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
 kill: java redis venv $(KERNELS) ## kill a running query 25 times and look whether any frame is lost or comes twice
 	WINDROW_KILLS=25 $(BIN)/python -m pytest tests/spark/test_stream_killed.py tests/spark/test_redis_killed.py
 
@@ -60,5 +64,5 @@ catalogue: venv ## write catalogue.md from the classes
 
 clean: ## remove .venv, caches and whatever demo and Spark leave behind (not bench-data/)
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
-	rm -rf demo-out spark-warehouse metastore_db derby.log artifacts
-	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	rm -rf demo-out fuzz-out spark-warehouse metastore_db derby.log artifacts
+	find src tests fuzz benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,1 @@
+"""A fuzzer: random queries over random rows, run by every engine and compared with the definitions."""

@@ -1,0 +1,131 @@
+"""Random rows: groups of very different size, ties, outages, nulls, and the ends of every type."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+from fuzz.tables import WHOLE, as_stored, extremes
+
+CLOCKS = ("bigint", "bigint", "timestamp", "timestamp", "double", "date", "timestamp_ntz", "int", "smallint", "tinyint")
+STEPS = (0, 0, 1, 1, 1, 1, 2, 2, 3, 5)
+UNITS = {"timestamp": (1, 1_000_000, 60_000_000, 3_600_000_000), "timestamp_ntz": (1_000_000, 3_600_000_000)}
+ODD = (math.inf, -math.inf, 1e308, -1e308, 1e300, -0.0, 5e-324, 0.1, 0.30000000000000004, 1 / 3)
+"""Floats at which arithmetic goes wrong first."""
+NUMBER_TYPES = ("double",) * 6 + ("float", "bigint", "int")
+
+
+class Clock:
+    """A type of `on`, the step in which rows of a case move, and how durations are written for it."""
+
+    def __init__(self, kind: str, unit: float = 1) -> None:
+        self.kind, self.unit = kind, unit
+
+    @classmethod
+    def draw(cls, rng: random.Random, kinds: tuple[str, ...] = CLOCKS) -> Clock:
+        kind = rng.choice(kinds)
+        if kind in ("double", "float"):
+            return cls(kind, rng.choice((1.0, 1.0, 0.5, 0.1)))
+        return cls(kind, rng.choice(UNITS.get(kind, (1,))))
+
+    def duration(self, steps: float) -> Any:
+        """A duration of so many steps."""
+        length = steps * self.unit
+        if self.kind in ("timestamp", "timestamp_ntz"):
+            return f"{math.floor(length)} microseconds"
+        return f"{math.floor(length)} days" if self.kind == "date" else length
+
+    def length(self, rng: random.Random) -> Any:
+        """A random duration."""
+        numeric = self.kind not in ("timestamp", "timestamp_ntz", "date")
+        steps: list[float] = [0, 1, 1, 2, 2, 3, 4, 10, 100]
+        return self.duration(rng.choice([*steps, 2.5] if numeric else steps))
+
+
+def seconds(duration: Any) -> Any:
+    """A duration as a number of the clock; None for none."""
+    return int(duration.split()[0]) if isinstance(duration, str) else duration
+
+
+def instants(rng: random.Random, clock: Clock, n: int) -> list[Any]:
+    """`n` values of `on` in order: steps, ties, outages; somewhere in the type, now and then at its ends."""
+    steps = rng.choice((STEPS, STEPS, (0, 1), (1,), (0, 0, 0, 1), (1, 2, 50)))
+    outage = rng.choice((0.0, 0.0, 0.05, 0.2))
+    at, found = 0, []
+    for _ in range(n):
+        at += rng.choice((30, 200, 5000)) if rng.random() < outage else rng.choice(steps)
+        found.append(at)
+    if clock.kind in ("double", "float"):
+        base = rng.choice((0.0, 0.0, -10.0, 1e6, -1e15))
+        floats = [as_stored(base + step * clock.unit, clock.kind) for step in found]
+        if n and rng.random() < 0.04:
+            floats[0] = -math.inf
+        if n and rng.random() < 0.04:
+            floats[-1] = math.inf
+        return sorted(floats)
+    low, high = extremes(clock.kind)
+    unit = int(clock.unit)
+    base = rng.choice((0, 0, 0, -7 * unit, 19_000 * unit, low, high - at * unit if found else 0))
+    if rng.random() < 0.9:
+        base = rng.choice((0, -7 * unit)) if WHOLE[clock.kind] < 32 else rng.choice((0, -7, 19_000)) * unit
+    whole = [min(max(base + step * unit, low), high) for step in found]
+    if n > 1 and rng.random() < 0.03:
+        whole[0], whole[-1] = rng.choice((low, low + 2)), rng.choice((high, high - 2))
+    return sorted(whole)
+
+
+def number(rng: random.Random, kind: str, odd: float) -> Any:
+    """A small number, at which conditions are often met exactly; with probability `odd` one that is hard."""
+    if rng.random() < odd:
+        if kind in ("double", "float"):
+            return as_stored(rng.choice(ODD), kind)
+        low, high = extremes(kind)
+        return rng.choice((low, high, low + 1, high - 1, 2**53 + 1 if kind == "bigint" else high))
+    whole = rng.randint(-2, 4)
+    return float(whole) if kind in ("double", "float") else whole
+
+
+class Columns:
+    """How the columns of one case are drawn."""
+
+    def __init__(self, rng: random.Random, *, missing: float | None = None, odd: float | None = None) -> None:
+        self.missing = rng.choice((0.0, 0.1, 0.4)) if missing is None else missing
+        self.odd = rng.choice((0.0, 0.0, 0.1, 0.4)) if odd is None else odd
+        self.types = {"x": rng.choice(NUMBER_TYPES), "y": "double", "v": rng.choice(("bigint", "bigint", "double"))}
+        self.walk = rng.random() < 0.4
+        """Whether `x` moves a little from row to row, so that frames are long."""
+        self.dull = rng.choice((None, None, None, None, 5.0))
+        """A value that `x` has in all rows, so that one frame spans everything."""
+
+    def rows(self, rng: random.Random, on: list[Any]) -> list[list[Any]]:
+        """For each instant: x, y, v, hit, stop."""
+        found: list[list[Any]] = []
+        level = rng.randint(-2, 4)
+        hit = rng.random() < 0.5
+        changes = rng.choice((0.0, 0.1, 0.5, 0.5))
+        gone = 0
+        for _ in on:
+            level += rng.choice((-1, 0, 0, 0, 1))
+            x = number(rng, self.types["x"], self.odd)
+            if self.walk:
+                x = as_stored(float(level), self.types["x"]) if self.types["x"] in ("double", "float") else level
+            if self.dull is not None:
+                x = self.dull if self.types["x"] in ("double", "float") else 5
+            hit = not hit if rng.random() < changes else hit
+            row = [x, number(rng, "double", 0), number(rng, self.types["v"], self.odd), hit, rng.random() < 0.2]
+            # Now and then attributes are missing for a while, as where a sensor fails.
+            gone = rng.randint(2, 12) if self.missing and rng.random() < 0.03 else max(0, gone - 1)
+            for j in range(5):
+                if gone or rng.random() < self.missing / (1 if j == 0 else 3):
+                    floats = j == 1 or (j in (0, 2) and self.types["xyv"[j]] in ("double", "float"))
+                    row[j] = rng.choice((None, math.nan)) if floats else None
+            found.append(row)
+        return found
+
+
+def group_sizes(rng: random.Random, groups: int, rows: int) -> list[int]:
+    """How many rows each group has: alike, or one of them most."""
+    weights = [rng.random() ** rng.choice((0, 1, 4)) for _ in range(groups)]
+    share = rows / (sum(weights) or 1.0)
+    return [max(0, round(weight * share)) for weight in weights]

@@ -1,0 +1,47 @@
+"""The kernels: any cut of the rows into batches, with the state saved between, gives the frames of the definition."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from fuzz.case import Kind
+from fuzz.queries import Wanted, draw_query, in_order, layout_of, request_of, run, table_of
+from windrow.frames.packing import pack, pack_state, unpack, unpack_state
+from windrow.frames.request import Reader, frames_table
+
+
+class Frames(Kind):
+    """`Framer` over batches."""
+
+    name = "frames"
+    share = 2.0
+
+    def draw(self, rng: random.Random) -> dict[str, Any]:
+        parts = draw_query(rng, rows=rng.choice((5, 30, 80, 150)), groups=rng.choice((1, 3, 10, 25)))
+        n = len(parts["rows"])
+        return parts | {
+            "cuts": sorted(rng.randint(0, n) for _ in range(rng.choice((0, 1, 3)))),
+            "save": rng.random() < 0.3,
+        }
+
+    def check(self, parts: dict[str, Any]) -> int:
+        def engine() -> list[pa.Table]:
+            request = request_of(parts)
+            reader, framer = Reader(request, layout_of(request)), request.framer()
+            rows, found = in_order(parts), []
+            for a, b in pairwise([0, *(min(cut, len(rows)) for cut in sorted(parts["cuts"])), len(rows)]):
+                done = framer.process(reader.read(table_of(parts, rows[a:b])))
+                found.append(frames_table(request, reader.directory.keys(), done))
+                if parts["save"]:
+                    groups = np.arange(framer.groups.next.size)
+                    state = unpack_state(unpack(pack(pack_state(framer.export(groups)))), framer)
+                    framer = request.framer()
+                    framer.adopt(groups, state)
+            return [*found, frames_table(request, reader.directory.keys(), framer.finish())]
+
+        return run(Wanted(parts), engine)

@@ -1,0 +1,159 @@
+"""Chunks and ranges: framed each by itself and put together, as many as 64 cores would make of a few rows.
+
+The functions that Spark's tasks run are called one after the other in this process. What Spark does between them,
+bringing rows to ranges and pieces to buckets in order, is a few lines here.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fuzz.case import Kind, NotACase
+from fuzz.queries import Wanted, draw_query, in_order, layout_of, request_of, run, table_of
+from fuzz.tables import plain
+from windrow.spark import chunks, pieces, ranges, scan
+from windrow.spark.parquet import read_footers
+
+CORES = (1, 2, 2, 3, 4, 8, 16, 32, 64)
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def put_together(request: Any, replay: Any, sent: Iterable[pa.RecordBatch]) -> list[pa.Table]:
+    """What the tasks of the second stage do with the pieces of the first, in the order that Spark brings them in."""
+    table = pa.Table.from_batches(sent, pieces._PIECES)
+    ordered = table.sort_by([(name, "ascending") for name in ("bucket", "chunk", "piece")])
+    return [pa.Table.from_batches([batch]) for batch in pieces._receiver(request, replay)(ordered.to_batches())]
+
+
+class Ranges(Kind):
+    """The range plan: cut points from a sample, as many as the cores ask for; rows go where they lead."""
+
+    name = "ranges"
+    share = 2.0
+
+    def draw(self, rng: random.Random) -> dict[str, Any]:
+        parts = draw_query(
+            rng, rows=rng.choice((3, 10, 40, 120)), groups=rng.choice((1, 2, 5)), runs=rng.random() < 0.4
+        )
+        n = len(parts["rows"])
+        share = rng.choice((0.1, 0.5, 1.0))
+        sample = [i for i in range(n) if rng.random() < share]
+        return parts | {"cores": rng.choice(CORES[1:]), "sample": sample, "batch": rng.choice((1, 3, 1000))}
+
+    def check(self, parts: dict[str, Any]) -> int:
+        n = len(parts["rows"])
+        chosen = [parts["rows"][i] for i in parts["sample"] if i < n]
+        if not chosen:
+            raise NotACase
+        return run(Wanted(parts), lambda: self._frames(parts, chosen))
+
+    def _frames(self, parts: dict[str, Any], sample: list[list[Any]]) -> list[pa.Table]:
+        request = request_of(parts)
+        names = [*request.by, "t"]
+        keys = table_of(parts, sample).select(names).rename_columns([str(i) for i in range(len(names))])
+        cuts = ranges._quantiles(keys, ranges.RANGES_A_CORE * parts["cores"])
+        columns = [list(parts["types"]).index(name) for name in names]
+        bounds = list(zip(*(plain(column) for column in cuts.columns), strict=True))
+        layout = layout_of(request)
+        where: list[list[list[Any]]] = [[] for _ in range(len(bounds) + 1)]
+        for row in parts["rows"]:
+            where[self._range(tuple(row[i] for i in columns), bounds)].append(row)
+        framed = ranges._speculate(request, layout, cuts)
+        sent: list[pa.RecordBatch] = []
+        for number, rows in enumerate(where):
+            task = SimpleNamespace(get=lambda number=number: SimpleNamespace(partitionId=lambda: number))
+            rows = sorted(rows, key=lambda row: row[columns[-1]])
+            with mock.patch.object(ranges, "TaskContext", task):
+                sent += framed(table_of(parts, rows).to_batches(parts["batch"]) if rows else [])
+        return put_together(request, ranges._replay(request, layout), sent)
+
+    @staticmethod
+    def _range(key: tuple[Any, ...], bounds: list[tuple[Any, ...]]) -> int:
+        """The number of a row's range, by the search that the plan writes into its query."""
+        low, high = 0, len(bounds)
+        while low < high:
+            middle = (low + high) // 2
+            if key > bounds[middle]:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+
+class Scan(Kind):
+    """The scan plan: Parquet files in some layout, cut into chunks where row groups end."""
+
+    name = "scan"
+    share = 1.5
+
+    def draw(self, rng: random.Random) -> dict[str, Any]:
+        parts = draw_query(
+            rng, rows=rng.choice((3, 10, 40, 120)), groups=rng.choice((1, 2, 5)), runs=rng.random() < 0.5
+        )
+        return parts | {
+            "cores": rng.choice(CORES),
+            "files": rng.choice((1, 1, 2, 5)),
+            "group": rng.choice((1, 2, 3, 7, 20)),
+            "late": rng.choice((0, 0, 0, 2, 6)),
+            "replay": rng.choice((1, 3, 65_536)),
+            "seed": rng.randint(0, 9999),
+        }
+
+    def check(self, parts: dict[str, Any]) -> int:
+        if not parts["rows"]:
+            raise NotACase
+        return run(Wanted(parts), lambda: self._frames(parts))
+
+    def _frames(self, parts: dict[str, Any]) -> list[pa.Table]:
+        request = request_of(parts)
+        with written(parts) as path:
+            footers = read_footers(path, "t", ["t", *request.by])
+            source = scan.ScanSource(None, path, tuple(footers.schema.names), footers.schema, tuple(footers.row_groups))  # type: ignore[arg-type]
+            groups = scan._in_clock_units(source, request)
+            cut = chunks.cut_chunks(groups, parts["cores"])
+            if chunks.why_not_chunks(groups, cut):
+                raise NotACase
+            reader = chunks.ChunkReader(path, tuple(footers.schema.names), "t", request.clock)
+            plan = scan.ScanPlan(request, reader, footers.schema, tuple(cut), buckets=len(cut))
+            with mock.patch.object(chunks, "ROWS_A_REPLAY", parts["replay"]):
+                if len(cut) == 1:
+                    found = scan._frame_whole(plan)([numbered(0)])
+                    return [pa.Table.from_batches([batch]) for batch in found]
+                sent = [b for k in range(len(cut)) for b in scan._speculate(plan)([numbered(k)])]
+                return put_together(request, scan._replay(plan), sent)
+
+
+def numbered(k: int) -> pa.RecordBatch:
+    """What a task is given: the number of its chunk."""
+    return pa.record_batch({"id": [k]})
+
+
+@contextmanager
+def written(parts: dict[str, Any]) -> Iterator[str]:
+    """The rows in Parquet files that are about in order, in a folder for as long as it is needed."""
+    rng = random.Random(parts["seed"])
+    t = list(parts["types"]).index("t")
+    rows = in_order(parts)
+    # Some rows come a few places late, as in logs.
+    places = [i + rng.randint(0, parts["late"]) for i in range(len(rows))]
+    rows = [rows[i] for i in sorted(range(len(rows)), key=lambda i: (places[i], rows[i][t]))]
+    share = -(-len(rows) // parts["files"])
+    folder = tempfile.mkdtemp(dir=MEMORY, prefix="fuzz-")
+    try:
+        for k in range(parts["files"]):
+            if mine := rows[k * share : (k + 1) * share]:
+                pq.write_table(table_of(parts, mine), f"{folder}/part-{k:03}.parquet", row_group_size=parts["group"])
+        yield folder
+    finally:
+        shutil.rmtree(folder)

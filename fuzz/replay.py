@@ -1,0 +1,18 @@
+"""Running one case again, from a script that the fuzzer wrote."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fuzz.case import Case
+from fuzz.kinds import KINDS
+
+
+def replay(kind: str, parts: dict[str, Any]) -> None:
+    """Check a case, and say what comes of it."""
+    failure = KINDS[kind]().run(Case(kind, parts)).failure
+    if failure is None:
+        print("agrees with the definition")
+        return
+    print(f"{failure.sort}\n{failure.details}")
+    raise SystemExit(1)

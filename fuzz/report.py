@@ -1,0 +1,92 @@
+"""What a run of the fuzzer says: how many cases of each kind, and the smallest failing ones as scripts."""
+
+from __future__ import annotations
+
+import pprint
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fuzz.case import Case, Failure
+
+
+@dataclass
+class Tally:
+    """What was done of one kind."""
+
+    cases: int = 0
+    compared: int = 0
+    seconds: float = 0.0
+    failures: int = 0
+
+    def add(self, other: Tally) -> None:
+        """Add what another process did."""
+        self.cases += other.cases
+        self.compared += other.compared
+        self.seconds += other.seconds
+        self.failures += other.failures
+
+
+@dataclass
+class Found:
+    """A failing case, made as small as it got, and when it was found."""
+
+    case: Case
+    failure: Failure
+    number: int
+    after: float
+
+
+@dataclass
+class Report:
+    """All that was done, and found."""
+
+    seed: int
+    folder: Path
+    tallies: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    found: list[Found] = field(default_factory=list)
+
+    def script(self, found: Found) -> str:
+        """A failing case as a script."""
+        parts = pprint.pformat(found.case.parts, width=110, compact=True, sort_dicts=False)
+        said = "\n".join(f"# {line}" for line in found.failure.details.splitlines())
+        return (
+            f"# {found.case.kind}: {found.failure.sort}\n"
+            f"# case {found.number} of seed {self.seed}, made smaller; run it with src and . on PYTHONPATH\n"
+            f"from math import inf, nan\n\nfrom fuzz.replay import replay\n\n"
+            f"replay({found.case.kind!r}, {parts})\n\n{said}\n"
+        )
+
+    def write(self) -> None:
+        """Write the scripts of failing cases, and print all."""
+        width = max(map(len, self.tallies), default=4) + 2
+        print(f"\n{'kind':{width}} {'cases':>9} {'compared':>10} {'seconds':>8} {'a second':>9} {'failures':>9}")
+        total = Tally()
+        for name, tally in sorted(self.tallies.items()):
+            self._line(name, tally, width)
+            total.add(tally)
+        self._line("all", total, width)
+        if not self.found:
+            print("no failure")
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        smallest: dict[str, Found] = {}
+        for found in self.found:
+            key = f"{found.case.kind}: {found.failure.sort}"
+            if key not in smallest or found.case.size < smallest[key].case.size:
+                smallest[key] = found
+        print()
+        for key, found in sorted(smallest.items(), key=lambda item: item[1].case.size):
+            path = self.folder / f"{found.case.kind}-{self.seed}-{found.number}.py"
+            path.write_text(self.script(found))
+            first = min(f.after for f in self.found if f"{f.case.kind}: {f.failure.sort}" == key)
+            print(f"  {key}: first after {first:.0f} s; {path}")
+        print("\nThe smallest:\n")
+        print(self.script(min(smallest.values(), key=lambda found: found.case.size)))
+
+    @staticmethod
+    def _line(name: str, tally: Tally, width: int) -> None:
+        rate = tally.cases / tally.seconds if tally.seconds else 0.0
+        print(
+            f"{name:{width}} {tally.cases:9,} {tally.compared:10,} {tally.seconds:8.0f} {rate:9.1f} {tally.failures:9,}"
+        )

@@ -1,0 +1,85 @@
+"""Rows of plain values as Arrow, and back. Instants are whole numbers: microseconds, or days."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+ARROW: dict[str, pa.DataType] = {
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "date": pa.date32(),
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+}
+"""The types of columns, by Spark's names for them."""
+WHOLE = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "timestamp": 64, "timestamp_ntz": 64, "date": 32}
+"""Bits of the types whose values are whole numbers."""
+
+
+def extremes(kind: str) -> tuple[int, int]:
+    """The least and greatest value of a type of whole numbers."""
+    return -(1 << WHOLE[kind] - 1), (1 << WHOLE[kind] - 1) - 1
+
+
+def array(values: Sequence[Any], kind: str) -> pa.Array:
+    """A column of plain values."""
+    if kind in ("timestamp", "timestamp_ntz"):
+        return pa.array(values, pa.int64()).view(ARROW[kind])
+    if kind == "date":
+        return pa.array(values, pa.int32()).view(ARROW[kind])
+    return pa.array(values, ARROW[kind], from_pandas=False)
+
+
+def table(types: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> pa.Table:
+    """Rows, whose values are in the order of `types`."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(types)
+    return pa.table({name: array(list(c), kind) for (name, kind), c in zip(types.items(), columns, strict=True)})
+
+
+def plain(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """The values of a column, instants as whole numbers."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", column.type.tz)).view(pa.int64())
+    elif pa.types.is_date32(column.type):
+        column = column.view(pa.int32())
+    elif pa.types.is_list(column.type) and pa.types.is_timestamp(column.type.value_type):
+        return [None if x is None else [i.value for i in x] for x in column]
+    return column.to_pylist()
+
+
+def dictionaries(found: pa.Table) -> list[dict[str, Any]]:
+    """The rows of a table, with plain values."""
+    columns = [plain(column) for column in found.columns]
+    return [dict(zip(found.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def as_stored(value: Any, kind: str) -> Any:
+    """A value as its type keeps it."""
+    if kind != "float" or value is None:
+        return value
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
+
+
+def is_nan(value: Any) -> bool:
+    """Whether a value is a float that is not a number."""
+    return isinstance(value, float) and math.isnan(value)
+
+
+def spark_key(value: Any) -> tuple[bool, bool, Any]:
+    """Orders values as Spark does: nulls first, NaN last."""
+    nan = is_nan(value)
+    return (value is not None, nan, 0 if value is None or nan else value)
