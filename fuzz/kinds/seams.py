@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -22,8 +21,11 @@ import pyarrow.parquet as pq
 from fuzz.case import Kind, NotACase
 from fuzz.queries import Wanted, draw_query, in_order, layout_of, request_of, run, table_of
 from fuzz.tables import plain
-from windrow.spark import chunks, pieces, ranges, scan
+from windrow.frames.pieces import PIECES, receiver
+from windrow.frames.ranges import quantiles, replay_sent, run_range
+from windrow.spark import chunks, scan
 from windrow.spark.parquet import read_footers
+from windrow.spark.ranges import RANGES_A_CORE
 
 CORES = (1, 2, 2, 3, 4, 8, 16, 32, 64)
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -31,9 +33,9 @@ MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 def put_together(request: Any, replay: Any, sent: Iterable[pa.RecordBatch]) -> list[pa.Table]:
     """What the tasks of the second stage do with the pieces of the first, in the order that Spark brings them in."""
-    table = pa.Table.from_batches(sent, pieces._PIECES)
+    table = pa.Table.from_batches(sent, PIECES)
     ordered = table.sort_by([(name, "ascending") for name in ("bucket", "chunk", "piece")])
-    return [pa.Table.from_batches([batch]) for batch in pieces._receiver(request, replay)(ordered.to_batches())]
+    return [pa.Table.from_batches([batch]) for batch in receiver(request, replay)(ordered.to_batches())]
 
 
 class Ranges(Kind):
@@ -62,21 +64,19 @@ class Ranges(Kind):
         request = request_of(parts)
         names = [*request.by, "t"]
         keys = table_of(parts, sample).select(names).rename_columns([str(i) for i in range(len(names))])
-        cuts = ranges._quantiles(keys, ranges.RANGES_A_CORE * parts["cores"])
+        cuts = quantiles(keys, RANGES_A_CORE * parts["cores"])
         columns = [list(parts["types"]).index(name) for name in names]
         bounds = list(zip(*(plain(column) for column in cuts.columns), strict=True))
         layout = layout_of(request)
         where: list[list[list[Any]]] = [[] for _ in range(len(bounds) + 1)]
         for row in parts["rows"]:
             where[self._range(tuple(row[i] for i in columns), bounds)].append(row)
-        framed = ranges._speculate(request, layout, cuts)
         sent: list[pa.RecordBatch] = []
         for number, rows in enumerate(where):
-            task = SimpleNamespace(get=lambda number=number: SimpleNamespace(partitionId=lambda: number))
             rows = sorted(rows, key=lambda row: row[columns[-1]])
-            with mock.patch.object(ranges, "TaskContext", task):
-                sent += framed(table_of(parts, rows).to_batches(parts["batch"]) if rows else [])
-        return put_together(request, ranges._replay(request, layout), sent)
+            batches = table_of(parts, rows).to_batches(parts["batch"]) if rows else []
+            sent += run_range(request, layout, cuts, number, batches)
+        return put_together(request, replay_sent(request, layout), sent)
 
     @staticmethod
     def _range(key: tuple[Any, ...], bounds: list[tuple[Any, ...]]) -> int:

@@ -64,7 +64,8 @@ def _sorted_rows(reader: Reader, table: pa.Table) -> npt.NDArray[np.int64]:
     layout = reader.layout
     keys = [table.column(name) for name in (layout.on, *layout.order_by)]
     keys += [evaluate(table).cast(pa.int8()) for evaluate in layout.predicates.values()]
-    keys += [table.column(name).cast(pa.float64()) for name in layout.attributes.values()]
+    # As the kernel reads them: an integer past 2**53 is the nearest float.
+    keys += [table.column(name).cast(pa.float64(), safe=False) for name in layout.attributes.values()]
     values = [table.column(name) for name in layout.values if name]
     keys += [value for value in values if not pa.types.is_nested(value.type)]
     return sorted_as_spark(keys)
