@@ -25,7 +25,8 @@ from windrow.windows.slider import Slider, panes_schema, panes_table
 from windrow.windows.specs import Shape
 from windrow.windows.stream import SlidePlan, StreamSlider
 
-INTEGERS = Clock.of(pa.int64(), "on")
+INT64 = pa.int64()
+INTEGERS = Clock.of(INT64, "on")
 AGG = {
     "n": wr.count(), "sum": wr.sum("v"), "first": wr.first("v"), "last": wr.last("v"), "min": wr.min("v"),
     "mean": wr.mean("v"), "variance": wr.variance("v"), "median": wr.median("v"), "top": wr.top_k("v", 2),
@@ -80,9 +81,9 @@ def several(one: st.SearchStrategy[Window]) -> st.SearchStrategy[list[Window]]:
 KINDS = st.one_of(several(timed()), several(counted(Rows)), several(counted(DistinctTimes)))
 
 
-def slide_of(windows: list[Window], agg: dict[str, Any], **options: Any) -> Slide:
+def slide_of(windows: list[Window], agg: dict[str, Any], value: pa.DataType = INT64, **options: Any) -> Slide:
     kinds = Kinds({repr(window): window for window in windows}, named=True, **options)
-    return Slide(kinds, "on", ("g",), (), agg, TYPES)
+    return Slide(kinds, "on", ("g",), (), agg, TYPES | {"v": value})
 
 
 def plan_of(slide: Slide, **options: bool) -> SlidePlan:
@@ -166,8 +167,9 @@ def ordered(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return sorted(rounded, key=lambda row: (row[1], row[0], row[3], row[2], repr(row)))
 
 
-def table_of(tuples: list[Tuple]) -> pa.Table:
-    return pa.table({name: pa.array([getattr(u, name) for u in tuples], kind) for name, kind in TYPES.items()})
+def table_of(tuples: list[Tuple], value: pa.DataType = INT64) -> pa.Table:
+    types = TYPES | {"v": value}
+    return pa.table({name: pa.array([getattr(u, name) for u in tuples], kind) for name, kind in types.items()})
 
 
 def slid(tuples: list[Tuple], slide: Slide, cuts: list[int]) -> list[pa.Table]:
@@ -317,6 +319,66 @@ def test_windows_that_a_synopsis_keeps_are_the_same(synopsis: str, story, kinds:
         found += StreamSlider.load(plan, shelf, saved).finish()
         reached = -100 if marks[-1] is None else marks[-1] + 1
         assert rows_in(found) == rows_of(by_definition(tuples, kinds, reached), agg)
+
+
+FLOATS = [0.0, -0.0, 1.0, -1.0, 0.1, -2.5, 5e-324, -5e-324]
+ENDLESS = [float("nan"), float("inf"), float("-inf")]
+KEEPERS = {
+    "Recomputation": {"sum": wr.sum("v"), "max": wr.max("v"), "kurtosis": wr.kurtosis("v")},
+    "TwoStacks": {"sum": wr.sum("v"), "mean": wr.mean("v"), "max": wr.max("v")},
+    "DABA": {"sum": wr.sum("v"), "max": wr.max("v")},
+    "FiBA": {"mean": wr.mean("v")},
+    "Panes": {"sum": wr.sum("v"), "variance": wr.variance("v")},
+    "Ordered": {"median": wr.median("v"), "least": wr.quantile("v", 0.0), "most": wr.quantile("v", 1.0)},
+}
+"""What exact synopses keep, whatever the numbers are."""
+
+
+def valued(values: list[Any]) -> st.SearchStrategy[list[Tuple]]:
+    """Tuples in the order of `on`, of such values."""
+    value = st.none() | st.sampled_from(values)
+    rows = st.lists(st.builds(Tuple, st.integers(0, 1), st.integers(-20, 40), value), min_size=1, max_size=25)
+    return rows.map(lambda found: sorted(found, key=lambda u: u.on))
+
+
+def windows_kept(tuples: list[Tuple], windows: list[Window], agg: dict[str, Any], kind: pa.DataType, **options: Any):
+    """The windows of a stream of one batch, as a table; or what it refuses them with."""
+    bucket = StreamSlider(plan_of(slide_of(windows, agg, kind, **options)), Dictionary())
+    found = [*bucket.step([table_of(tuples, kind)], None)[0], *bucket.finish()]
+    return pa.concat_tables(found).sort_by([("window", "ascending"), ("g", "ascending"), ("end", "ascending")])
+
+
+def assert_same_column(found: pa.ChunkedArray, wanted: pa.ChunkedArray) -> None:
+    """Two columns have nulls in the same places, NaN in the same places, and else numbers that are near."""
+    assert found.is_null().to_pylist() == wanted.is_null().to_pylist()
+    kept, right = ([float(x) for x in column.drop_null().to_pylist()] for column in (found, wanted))
+    np.testing.assert_allclose(kept, right, rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("synopsis", KEEPERS)
+@FEWER
+@given(valued(FLOATS + ENDLESS), timed() | counted(Rows) | counted(DistinctTimes))
+def test_a_synopsis_keeps_any_float_as_panes_do(synopsis: str, tuples: list[Tuple], window: Window) -> None:
+    if isinstance(window, Landmark) or getattr(window, "emit", None):
+        return
+    agg = KEEPERS[synopsis]
+    panes = windows_kept(tuples, [window], agg, pa.float64())
+    kept = windows_kept(tuples, [window], agg, pa.float64(), using=dict.fromkeys(agg, wr.Keep(synopsis)))
+    for name in ("start", "end", "complete", *agg):
+        assert_same_column(kept[name], panes[name])
+
+
+def test_not_a_number_is_an_answer_and_no_null() -> None:
+    tuples = [Tuple(0, t, float("nan") if t == 7 else float(t)) for t in range(20)]
+    for synopsis, agg in KEEPERS.items():
+        using = dict.fromkeys(agg, wr.Keep(synopsis))
+        kept = windows_kept(tuples, [Sliding(10, every=2)], agg, pa.float64(), using=using)
+        bounds = zip(kept["start"].to_pylist(), kept["end"].to_pylist(), strict=True)
+        poisoned = [start <= 7 < end for start, end in bounds]
+        assert sum(poisoned) == 5
+        for name in agg.keys() - {"median", "least"}:
+            found = kept[name].to_pylist()
+            assert [x is not None and np.isnan(x) for x in found] == poisoned, (synopsis, name)
 
 
 QUANTILE = {"q": wr.quantile("v", 0.9, eps=0.05), "n": wr.count()}

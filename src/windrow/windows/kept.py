@@ -130,7 +130,8 @@ class Kept:
     def _typed(self, found: Sequence[Any]) -> pa.Array:
         if pa.types.is_integer(self.keeper.result):
             found = [None if x is None else round(x) for x in found]
-        return pa.array(found, self.keeper.result, from_pandas=True)
+        # Only None is null: NaN is an answer, as it is without a synopsis.
+        return pa.array(found, self.keeper.result)
 
     # The state as Arrow.
 
