@@ -5,8 +5,10 @@ All seeds are fixed. A statistical test fails by chance with a probability of le
 
 from __future__ import annotations
 
+import itertools
 import math
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -147,15 +149,113 @@ ONE_BY_ONE = [
 def test_samples_without_replacement_hold_each_element_of_the_window_alike(
     sampler: type[Sample], retention: Retention, size: int, options: dict[str, Any]
 ) -> None:
-    n = 61
-    ages = np.zeros(retention.length, np.int64)
-    for seed in range(3000):
-        sample = sampler(Mean("x"), retention, ROUGH, size=size, seed=seed, **options)
-        sample.update(np.arange(n), np.arange(float(n)))
-        items = sample.items().astype(int)
-        assert len(set(items)) == items.size <= size
-        ages += np.bincount(n - 1 - items, minlength=retention.length)
-    assert_distributed(ages, np.ones(retention.length))
+    held = inclusions(
+        lambda aggregate: sampler(aggregate, retention, ROUGH, size=size, seed=1, **options),
+        np.arange(150_000),
+        61,
+        retention.length,
+    )
+    assert held.sum(axis=1).max() <= size
+    assert_distributed(held.sum(axis=0), np.ones(retention.length))
+
+
+class Arrivals(NamedTuple):
+    """How elements come: the retention that holds the last R of them when it is asked for, and their `on`."""
+
+    retention: Callable[[int], Retention]
+    on: Callable[[np.ndarray, int], np.ndarray]
+
+
+ARRIVALS = {
+    "counted": Arrivals(Retention, lambda i, r: i),
+    "timed": Arrivals(lambda r: Retention(r, "time"), lambda i, r: i),
+    "at once": Arrivals(lambda r: Retention(1, "time"), lambda i, r: i // r),
+    "after a pause": Arrivals(lambda r: Retention(2, "time"), lambda i, r: i // r + i // (2 * r)),
+}
+DRAWN = [
+    (BernoulliSample, {}),
+    (ChainSample, {}),
+    (PrioritySample, {}),
+    (BoundedPrioritySample, {}),
+    (PaneReservoirs, {"panes": 2}),
+    (PaneReservoirs, {}),
+]
+
+
+def inclusions(draw: Callable[[Any], Sample], on: np.ndarray, step: int, r: int) -> np.ndarray:
+    """Which of the last `r` elements are in the sample after each `step`; a row per answer, the newest first.
+
+    The largest item of a stream that is 1 at one age and 0 at all others is 1 if the element of that age is in it.
+    """
+    place = np.arange(on.size) % step
+    held = [draw(Quantile("x", 1.0)).roll(on, (place == step - 1 - age).astype(float), step) == 1.0 for age in range(r)]
+    return np.stack(held, axis=1)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("r", [2, 5, 20])
+@pytest.mark.parametrize("arrivals", ARRIVALS)
+@pytest.mark.parametrize(("sampler", "options"), DRAWN)
+def test_all_sets_of_elements_of_the_window_are_drawn_alike(
+    sampler: type[Sample], options: dict[str, Any], arrivals: str, r: int, size: int
+) -> None:
+    retention = ARRIVALS[arrivals].retention(r)
+    if retention.kind not in sampler.retentions:
+        return
+    step, windows = 6 * r, 40_000 // r
+    if sampler is BernoulliSample:
+        options = {"probability": size / r}
+
+    def draw(aggregate: Any) -> Sample:
+        return sampler(aggregate, retention, ROUGH, size=size, seed=7, **options)
+
+    held = inclusions(draw, ARRIVALS[arrivals].on(np.arange(windows * step), r), step, r)
+    sizes = held.sum(axis=1)
+    if sampler is not BernoulliSample:
+        assert sizes.max() <= size
+    assert_drawn_alike(held[sizes == 1], itertools.combinations(range(r), 1))
+    assert_drawn_alike(held[sizes == 2], itertools.combinations(range(r), 2))
+
+
+def assert_drawn_alike(held: np.ndarray, sets: Iterable[tuple[int, ...]]) -> None:
+    """Each of the sets was drawn as often as the others, as far as chance allows."""
+    counts = np.array([np.count_nonzero(held[:, list(places)].all(axis=1)) for places in sets])
+    if counts.size > 1 and counts.sum() > 5 * counts.size:
+        assert_distributed(counts, np.ones(counts.size))
+
+
+@pytest.mark.parametrize("r", [2, 5, 20])
+def test_two_slots_hold_the_same_element_as_often_as_chance_has_it(r: int) -> None:
+    for sampler in (ChainSample, PrioritySample):
+        held = inclusions(
+            lambda aggregate, kind=sampler: kind(aggregate, Retention(r), ROUGH, size=2), np.arange(60_000), 4 * r, r
+        )
+        sizes = np.bincount(held.sum(axis=1), minlength=3)
+        assert sizes[0] == 0
+        assert_distributed(sizes[1:], np.array([1 / r, 1 - 1 / r]))
+
+
+def test_a_bounded_priority_sample_of_two_is_empty_as_often_as_chance_has_it() -> None:
+    # An element of priority u ends a run of rising ones, and so becomes a test, with density u·exp(u). It is in the way
+    # of the two elements after the one that it beat, and there are e elements from one test to the next: the sample is
+    # empty with probability (∫ u²·exp(u) + ∫ u³·exp(u)) / e.
+    empty = 4 / math.e - 1
+    for arrivals in ("counted", "timed"):
+        retention = ARRIVALS[arrivals].retention(2)
+        sample = BoundedPrioritySample(Mean("x"), retention, ROUGH, size=1, seed=3)
+        none = np.isnan(sample.roll(np.arange(340_000), np.zeros(340_000), 17)).sum()
+        assert_distributed(np.array([none, 20_000 - none]), np.array([empty, 1 - empty]))
+
+
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("r", [2, 5, 20])
+def test_elements_of_a_small_window_leave_a_biased_reservoir_at_their_rate(r: int, size: int) -> None:
+    held = inclusions(
+        lambda aggregate: BiasedReservoir(aggregate, Retention(r), ROUGH, size=size), np.arange(40_000), 2 * r, r
+    )
+    chance = (1 - 1 / size) ** np.arange(r)
+    limits = LIKELY * np.sqrt(len(held) * chance * (1 - chance))
+    assert (np.abs(held.sum(axis=0) - len(held) * chance) <= np.maximum(limits, 1)).all()
 
 
 def test_a_pane_sample_is_of_its_size_but_for_what_has_left_of_the_oldest_pane() -> None:

@@ -150,17 +150,24 @@ def _offer(s: Ranked, moment: int, x: float, priority: float) -> int:
 
 @njit(cache=True, **INLINED)
 def _expire(candidates: Ranked, tests: Ranked, common: Common, moment: int) -> bool:
-    """Make tests of the candidates that have left the window, and drop those tests that left it a length ago."""
+    """Drop the tests that left the window a length ago, and make tests of the candidates that have left it since.
+
+    All tests were candidates a length ago, at the same time, so there is always room for them. That holds only if those
+    that left before are dropped first: one of them, in the way of a new test, would bias the sample.
+    """
     changed = False
-    while candidates.cursors[OLDEST] >= 0 and candidates.stamp[candidates.cursors[OLDEST]] <= moment - common.length:
+    out = moment - common.length
+    doubly_out = out - common.length
+    while tests.cursors[OLDEST] >= 0 and tests.stamp[tests.cursors[OLDEST]] <= doubly_out:
+        _remove(tests, tests.cursors[OLDEST])
+        changed = True
+    while candidates.cursors[OLDEST] >= 0 and candidates.stamp[candidates.cursors[OLDEST]] <= out:
         place = candidates.cursors[OLDEST]
         _remove(candidates, place)
         if common.slots.filled[place]:
             drop_item(common.slots, place)
-        _offer(tests, candidates.stamp[place], candidates.value[place], candidates.priority[place])
-        changed = True
-    while tests.cursors[OLDEST] >= 0 and tests.stamp[tests.cursors[OLDEST]] <= moment - 2 * common.length:
-        _remove(tests, tests.cursors[OLDEST])
+        if candidates.stamp[place] > doubly_out:
+            _add(tests, candidates.stamp[place], candidates.value[place], candidates.priority[place])
         changed = True
     return changed
 
