@@ -6,9 +6,12 @@ MINUTES ?= 10
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 KERNELS := $(VENV)/.kernels
+# The oldest Spark that pyproject.toml promises, with everything else as in constraints.txt.
+OLDEST_SPARK := 4.1.0
+OLDEST := .venv-oldest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java redis demo test check bench fuzz kill soak catalogue clean
+.PHONY: help venv java redis demo test oldest check bench fuzz kill soak catalogue clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +42,17 @@ test: java redis venv $(KERNELS) ## core tests, then those that need Spark
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not spark"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m spark
 
+$(OLDEST)/.installed-$(OLDEST_SPARK): pyproject.toml constraints.txt
+	@scripts/ensure_python.sh $(PYTHON)
+	$(PYTHON) -m venv $(OLDEST)
+	grep -v '^pyspark==' constraints.txt > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $(OLDEST)/constraints.txt \
+		"pyspark==$(OLDEST_SPARK)" pytest pytest-timeout -e ".[redis]"
+	@touch $@
+
+oldest: java $(OLDEST)/.installed-$(OLDEST_SPARK) $(KERNELS) ## a quick run on the oldest Spark that is supported
+	$(OLDEST)/bin/python -m pytest tests/spark/test_versions.py
+
 check: java venv $(KERNELS) ## lint, format, types, layers, examples in docstrings and README
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -63,6 +77,6 @@ catalogue: venv ## write catalogue.md from the classes
 	$(BIN)/python scripts/catalogue.py > catalogue.md
 
 clean: ## remove .venv, caches and whatever demo and Spark leave behind (not bench-data/)
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	rm -rf demo-out fuzz-out spark-warehouse metastore_db derby.log artifacts
 	find src tests fuzz benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

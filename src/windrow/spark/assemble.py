@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import StructType
 
@@ -17,6 +16,7 @@ from windrow.frames.fragments import put_together
 from windrow.frames.packing import pack, unpack
 from windrow.spark.buckets import BUCKET, BUCKETS, bucket_of, in_buckets, out_of_buckets
 from windrow.spark.resolve import FRAME_COLUMNS, check_keys, column
+from windrow.spark.versions import to_arrow_schema
 
 MARKS = ("fragment", "final")
 
@@ -61,10 +61,10 @@ def assemble(fragments: DataFrame) -> DataFrame:
             raise ColumnError.unknown(name, "fragments", names)
     by = names[: names.index("frame")]
     schema = StructType([field for field in fragments.schema.fields if field.name not in MARKS])
-    pieces = to_arrow_schema(fragments.schema, timezone="UTC")
+    pieces = to_arrow_schema(fragments.schema)
     check_keys({name: pieces.field(name).type for name in by}, by)
     if not fragments.isStreaming:
-        together = _whole(by, to_arrow_schema(schema, timezone="UTC"))
+        together = _whole(by, to_arrow_schema(schema))
         buckets = fragments.withColumn(BUCKET, bucket_of([column(name) for name in by], BUCKETS))
         return buckets.groupBy(column(BUCKET)).applyInArrow(together, schema)
     packed = in_buckets(fragments, [column(name) for name in by], BUCKETS)

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.types import StructType
 
@@ -22,6 +21,7 @@ from windrow.frames.ordering import in_larger_tables
 from windrow.frames.packing import pack, unpack
 from windrow.frames.pieces import MapInArrow
 from windrow.spark.checkpoint import in_schema
+from windrow.spark.versions import to_arrow_schema
 
 BUCKET = "_windrow_bucket"
 """The column with a row's bucket: a name that no column of a user's has."""
@@ -67,7 +67,7 @@ def in_buckets(
 
 def out_of_buckets(found: DataFrame, schema: StructType) -> DataFrame:
     """The rows in the pieces of Arrow that stateful operators give; columns that a piece lacks are null."""
-    return found.mapInArrow(_unpacker(to_arrow_schema(schema, timezone="UTC")), schema)
+    return found.mapInArrow(_unpacker(to_arrow_schema(schema)), schema)
 
 
 def _packer(places: dict[str, str], nulls_on: str, needs: str) -> MapInArrow:

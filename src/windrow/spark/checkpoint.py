@@ -12,13 +12,13 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from windrow.errors import SourceError, SpecError
 from windrow.frames.fill_stream import filling_told
 from windrow.frames.packing import check_plan, plan_of
 from windrow.frames.stream import Snapshot, StreamPlan
+from windrow.spark.versions import from_arrow_schema, to_arrow_schema
 from windrow.windows.stream import SlidePlan
 
 FROM_TABLE = Callable[[pa.Table], pa.Table]
@@ -91,7 +91,7 @@ def flushed(
     spark: SparkSession, plan: StreamPlan | SlidePlan, schema: StructType, checkpoint: str | os.PathLike[str]
 ) -> DataFrame:
     """The frames or windows that an ended stream still owes: of the tuples that wait, and what the end cuts."""
-    out = to_arrow_schema(schema, timezone="UTC")
+    out = to_arrow_schema(schema)
     buckets = buckets_of(spark, checkpoint, plan.state, asked=plan.fingerprint)
     return buckets.groupBy("bucket").applyInArrow(_finish(plan, out), schema)
 

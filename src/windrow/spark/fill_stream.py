@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
@@ -34,6 +33,7 @@ from windrow.spark.checkpoint import FILLING, FRAMING, FROM_TABLE, Pieces, bucke
 from windrow.spark.meeting import FRAME_NEEDS, Meeting, aggregate_fields
 from windrow.spark.resolve import Columns, arrow_type, column
 from windrow.spark.stream import Punctuated, StreamOptions, check_watermark, has_watermark
+from windrow.spark.versions import to_arrow_schema
 
 COUNTED = ("tuples", "frames", "late", "held", "dropped")
 """What is told of each batch of the query, under `observedMetrics` of its progress."""
@@ -296,7 +296,7 @@ def _flushed(
 
 
 def _finish(sides: Sides, framing: StreamPlan | None) -> FROM_TABLE:
-    schema = to_arrow_schema(sides.schema, timezone="UTC")
+    schema = to_arrow_schema(sides.schema)
 
     def finish(table: pa.Table) -> pa.Table:
         of_framing, of_filling = table.filter(table["framing"]), table.filter(pc.invert(table["framing"]))

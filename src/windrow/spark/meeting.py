@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import (
     ByteType,
     DataType,
@@ -27,6 +26,7 @@ from windrow.errors import SpecError, TypeMismatchError
 from windrow.frames.clock import Clock
 from windrow.spark.nulls import count_rows, drop_lacking, may_lack, refuse_nulls
 from windrow.spark.resolve import Columns, arrow_type, check_aggregates, check_distinct, check_keys
+from windrow.spark.versions import from_arrow_type
 
 INTEGERS = (ByteType, ShortType, IntegerType, LongType)
 FLOATS = (FloatType, DoubleType)

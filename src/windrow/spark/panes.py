@@ -9,7 +9,6 @@ from itertools import chain, groupby
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from windrow.aggregates import AggregateFunction, Count, Max, Mean, Min, Sum, Variance
@@ -28,6 +27,7 @@ from windrow.spark.resolve import column
 from windrow.spark.scan import ScanSource, layout_of, task_numbers
 from windrow.spark.session import ROWS_A_BATCH, parallelism
 from windrow.spark.shuffle import select_tuples
+from windrow.spark.versions import from_arrow_schema
 from windrow.windows.gather import Gatherer
 from windrow.windows.panes import Panes
 from windrow.windows.request import Slide

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from windrow.errors import SourceError, SpecError
 from windrow.spark.paths import Listing, file_system, list_files, settle_path
+from windrow.spark.versions import from_arrow_type
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from windrow.frames import pieces as kernel
 from windrow.frames.pieces import ReplayChunk, receiver
 from windrow.frames.request import Request
+from windrow.spark.versions import from_arrow_schema
 
 PIECES = from_arrow_schema(kernel.PIECES)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from windrow.errors import SpecError, UnsupportedError
@@ -17,6 +16,7 @@ from windrow.spark.nulls import check_policy
 from windrow.spark.parquet import ParquetSource
 from windrow.spark.resolve import Columns
 from windrow.spark.session import check_session
+from windrow.spark.versions import from_arrow_type
 
 PLANS = ("auto", "native", "shuffle", "scan")
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, StructField
 
 from windrow.aggregates import AggregateFunction
@@ -22,6 +21,7 @@ from windrow.frames.clock import Clock
 from windrow.frames.request import Request
 from windrow.planner.model import current_model, shipped_model
 from windrow.planner.slides import choose
+from windrow.spark.versions import to_arrow_type
 from windrow.windows import Keep, Window
 from windrow.windows.request import Kinds, Slide
 
@@ -208,7 +208,7 @@ class Columns:
 def arrow_type(field: StructField, name: str) -> pa.DataType:
     """The Arrow type in which Spark hands over a column."""
     try:
-        return to_arrow_type(field.dataType, timezone="UTC")
+        return to_arrow_type(field.dataType)
     except PySparkException:
         raise TypeMismatchError(
             f"column {name!r} is of type {field.dataType.simpleString()}, which cannot be used here; "

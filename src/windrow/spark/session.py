@@ -13,8 +13,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from windrow.errors import SessionError, SpecError
+from windrow.spark.versions import OLDEST_SPARK, check_version
 
-OLDEST_SPARK = (4, 1)
 OLDEST_JAVA = 17
 ROWS_A_BATCH = 100_000
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -81,10 +81,7 @@ def session(
 
 def check_session(spark: SparkSession) -> None:
     """Refuse a session whose Spark is too old."""
-    found = tuple(int(part) for part in re.findall(r"\d+", spark.version)[:2])
-    if found < OLDEST_SPARK:
-        wanted = ".".join(map(str, OLDEST_SPARK))
-        raise SessionError(f"this session runs Spark {spark.version}; Windrow needs {wanted} or newer")
+    check_version(spark, OLDEST_SPARK, "Windrow")
 
 
 def parallelism(spark: SparkSession) -> int:

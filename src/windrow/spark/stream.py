@@ -18,7 +18,6 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BooleanType, LongType, StructField, StructType, TimestampType
 
@@ -30,6 +29,7 @@ from windrow.frames.stream import StreamFramer, StreamPlan
 from windrow.spark.buckets import BUCKETS, BucketState, check_state_store, in_buckets, out_of_buckets
 from windrow.spark.checkpoint import flushed
 from windrow.spark.shuffle import select_tuples
+from windrow.spark.versions import to_arrow_schema
 from windrow.windows.stream import SlidePlan
 
 LATE = ("drop", "emit")
@@ -144,7 +144,7 @@ def in_stream(
         return flushed(df.sparkSession, plan, schema, options.flush)
     places = {layout.on: request.on, **dict(zip(layout.by, request.by, strict=True))}
     packed = in_buckets(tuples, [F.col(name) for name in layout.by], buckets, places, nulls_on)
-    late = to_arrow_schema(schema, timezone="UTC") if options.late == "emit" else None
+    late = to_arrow_schema(schema) if options.late == "emit" else None
     name = f"windrow {request.what!r} {next(_queries)}"
 
     def found(punctuates: bool) -> DataFrame:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from pyspark.sql import SparkSession
 
-from windrow.errors import SessionError, SpecError
+from windrow.errors import SpecError
 from windrow.spark.redis.server import import_redis
+from windrow.spark.versions import check_version
 
 __all__ = ["register_redis"]
 
@@ -50,8 +49,7 @@ def register_redis(spark: SparkSession) -> None:
     """
     if not hasattr(spark, "dataSource"):
         raise SpecError(f"{spark!r} is no Spark session")
-    if tuple(int(part) for part in re.findall(r"\d+", spark.version)[:2]) < OLDEST_SPARK:
-        raise SessionError(f"this session runs Spark {spark.version}; redis_streams needs 4.2 or newer")
+    check_version(spark, OLDEST_SPARK, "redis_streams")
     import_redis()
     from windrow.spark.redis.format import RedisStreams
 

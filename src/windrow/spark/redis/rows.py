@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from windrow.errors import DataError, SpecError, TypeMismatchError, quoted
 from windrow.spark.redis.options import RedisOptions
 from windrow.spark.redis.server import Entries
 from windrow.spark.redis.values import READABLE, Reading, reading_of, time_of
+from windrow.spark.versions import to_arrow_schema
 
 ABOUT = {"_id": StringType(), "_time": TimestampType(), "_stream": StringType()}
 """Columns that tell of the entry itself: its id, the moment in the id, and the stream it is from."""
@@ -33,7 +33,7 @@ class RowReader:
             raise SpecError(
                 "schema: there are no columns; name fields to read, such as 'detector string, speed double'"
             )
-        self._arrow = to_arrow_schema(schema, timezone="UTC")
+        self._arrow = to_arrow_schema(schema)
         self._cells = [_cell(field, options) for field in schema.fields]
 
     def rows(self, stream: str, entries: Entries) -> pa.RecordBatch:
