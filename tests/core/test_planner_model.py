@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 import windrow as wr
 from windrow.errors import DataError, SourceError, SpecError
 from windrow.planner import model as models
+from windrow.planner.complexity import TERMS, numbers
 from windrow.planner.grid import Line, Task, calibrate, full_grid, quick_grid, read_lines, slides_for
 from windrow.planner.measure import Care, Measured, measure
 from windrow.planner.model import Key, Model, adapted, fit_model, key_of, load_model, shipped_model, thesis_model
@@ -19,7 +21,8 @@ from windrow.planner.regression import Fit, fit, held_out, robust
 from windrow.planner.thesis_models import THESIS_MODELS
 from windrow.planner.values import PanesOfValues
 from windrow.planner.workload import AGGREGATES, APPROACHES, WHOLE, Elements, Workload
-from windrow.synopses import ExponentialHistogram, Ordered, Panes, Recomputation, Retention, TwoStacks
+from windrow.synopses import Accuracy, ExponentialHistogram, Ordered, Panes, Recomputation, Retention, TwoStacks
+from windrow.synopses.samples import sample_size
 
 SWIFT = Care(least=0.0005, most=0.002, fill=0.2, runs=2)
 
@@ -74,7 +77,7 @@ def test_every_synopsis_can_be_measured(kind: type) -> None:
     assert found.query > 0
     assert found.bytes > 0
     assert found.full
-    assert len(found.runs) == 2
+    assert len(found.runs) in (1, 2)  # one if it takes long here
 
 
 def test_batches_smaller_than_the_slide_are_measured() -> None:
@@ -241,13 +244,13 @@ def broken(**change: object) -> str:
     """A model with one part that makes no sense."""
     good = {"weights": {"one": 1.0}, "low": 0.9, "high": 1.1}
     key = {"aggregate": "sum", "synopsis": "Panes", "mode": "rolled", "eps": None, "delta": None}
-    return json.dumps({"version": 1, "about": {}, "costs": [{**key, "time": {**good, **change}, "space": good}]})
+    return json.dumps({"version": 2, "about": {}, "costs": [{**key, "time": {**good, **change}, "space": good}]})
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "", "[]", '{"version": 1}', '{"version": 1, "about": {}, "costs": [1]}', "[" * 100_000,
+        "", "[]", '{"version": 2}', '{"version": 2, "about": {}, "costs": [1]}', "[" * 100_000,
         broken(weights={"one": -1.0}), broken(weights={"one": "x"}), broken(weights={"none": 1.0}),
         broken(weights=[]), broken(low=2.0), broken(more=1),
     ],
@@ -346,3 +349,29 @@ def test_every_table_of_the_thesis_is_there() -> None:
     assert [table.number for table in THESIS_MODELS] == [f"7.{i}" for i in range(1, 33)]
     assert all(isinstance(each.time, Fit) and isinstance(each.space, Fit) for each in thesis_model().costs.values())
     assert isinstance(thesis_model(), Model)
+
+
+def test_a_dozen_measurements_with_an_outlier_do_not_hide_what_small_windows_cost() -> None:
+    """Of so few the tests of residuals reject nothing; plain least squares made microseconds of noise a constant."""
+    retention = np.repeat([200.0, 5_000.0, 100_000.0, 2_000_000.0], 3)
+    share = np.tile([0.0, 0.1, 1.0], 4)
+    terms = {"one": np.ones(12), "R": retention, "S": share * retention}
+    for seed in range(20):
+        noise = np.random.default_rng(seed).normal(1, 0.1, 12)
+        time = (5 + 0.7 * retention + 4 * share * retention) * noise
+        found = fit(terms, time, list(range(12)))
+        small = found.predict({"one": 1.0, "R": 200.0, "S": 20.0})
+        assert 0.5 < small / (5 + 0.7 * 200 + 4 * 20) < 2
+
+
+def test_no_term_grows_with_the_error_that_is_allowed() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        R = round(math.exp(rng.uniform(0, math.log(1e7))))  # noqa: N806
+        S = max(1, round(R ** rng.uniform(0, 1)))  # noqa: N806
+        eps, delta = np.geomspace(1e-4, 0.9, 30), float(rng.choice([1e-4, 0.1]))
+        k = np.array([sample_size(Accuracy(float(each), delta)) for each in eps])
+        q = numbers(np.full(30, R), np.full(30, S), np.full(30, math.gcd(R, S)), k, 1 / eps)
+        for name, term in TERMS.items():
+            values = np.broadcast_to(term(q), 30)
+            assert (np.diff(values) <= 1e-9 * values[:-1]).all(), (name, R, S)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from windrow.aggregates.keeper import Values, instants, read_numbers
 from windrow.errors import TypeMismatchError
-from windrow.frames.duration import Duration, to_clock
+from windrow.frames.duration import DAY, Duration, duration_text, to_clock
 
 ClockKind: TypeAlias = Literal["timestamp", "date", "integer", "float"]
 LARGEST = int(np.iinfo(np.int64).max)
@@ -57,6 +57,19 @@ class Clock:
     def greatest(self) -> int | float:
         """What no `on` is greater than."""
         return LARGEST if self.dtype == np.int64 else math.inf
+
+    def said(self, length: float, on: str) -> str:
+        """A length of the clock as a user reads it.
+
+        >>> (
+        ...     Clock("timestamp", pa.timestamp("us")).said(90_000_000, "ts"),
+        ...     Clock("integer", pa.int64()).said(5, "minute"),
+        ... )
+        ('1 minute 30 seconds', "5 units of 'minute'")
+        """
+        if self.kind in ("timestamp", "date"):
+            return duration_text(round(length) * (1 if self.kind == "timestamp" else DAY))
+        return f"{length:,} unit{'' if length == 1 else 's'} of {on!r}"
 
     def after(self, on: Any) -> Any:
         """The next instant: everything past `on` is not before it."""

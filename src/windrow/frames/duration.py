@@ -30,7 +30,7 @@ _MICROSECONDS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
-_DAY = _MICROSECONDS["day"]
+DAY = _MICROSECONDS["day"]
 _LONGEST = 2**63 - 1
 
 _EXAMPLE = "a duration is written like '3 minutes' or '1 hour 30 minutes'"
@@ -85,6 +85,20 @@ def parse_duration(value: str | timedelta) -> int:
     return length
 
 
+def duration_text(micros: int) -> str:
+    """A length in microseconds as a duration that `parse_duration` reads.
+
+    >>> duration_text(60_000_000), duration_text(5_400_000_001), duration_text(0)
+    ('1 minute', '1 hour 30 minutes 1 microsecond', '0 seconds')
+    """
+    parts, rest = [], micros
+    for unit in ("day", "hour", "minute", "second", "millisecond", "microsecond"):
+        many, rest = divmod(rest, _MICROSECONDS[unit])
+        if many:
+            parts.append(f"{many} {unit}{'s' if many > 1 else ''}")
+    return " ".join(parts) or "0 seconds"
+
+
 def to_clock(value: Duration, kind: Literal["timestamp", "date", "integer", "float"], option: str) -> int | float:
     """A duration in the unit of the progressing attribute: microseconds, days, or the attribute's own numbers.
 
@@ -105,7 +119,7 @@ def to_clock(value: Duration, kind: Literal["timestamp", "date", "integer", "flo
             micros = parse_duration(value)
         except SpecError as error:
             raise SpecError(f"{option}: {error}") from None
-        length: int | float = micros if kind == "timestamp" else micros // _DAY if micros % _DAY == 0 else micros / _DAY
+        length: int | float = micros if kind == "timestamp" else micros // DAY if micros % DAY == 0 else micros / DAY
     elif not isinstance(given, bool) and isinstance(given, Real):
         length = int(given) if isinstance(given, Integral) else float(given)
     else:

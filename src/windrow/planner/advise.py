@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from windrow.aggregates import AggregateFunction
 from windrow.errors import OutputError, SpecError, UnsupportedError
 from windrow.planner.model import Model, Predicted, current_model, load_model
@@ -21,9 +23,10 @@ Prefer: TypeAlias = Literal["balanced", "time", "space"]
 CLOSE = 1.3
 """Two ways whose costs differ by less than this factor, and whose bounds overlap, are too close to call."""
 AS_GOOD = 1.1
-"""Of ways that differ by less than this factor, an exact one is taken."""
+"""Of ways that differ by less than this factor, an exact one is taken, unless memory is limited."""
 
 
+MOST_BYTES = 1e300
 UNSURE, WIDTH = "†", 100
 UNKNOWN = "the model knows nothing of it"
 
@@ -162,15 +165,15 @@ def advise(
     >>> advice.synopsis
     'Panes'
     """
+    if not isinstance(whole, bool | np.bool_):
+        raise SpecError(f"whole: {short(whole)} is neither True nor False")
     work = _workload(aggregate, retention, slide, eps, delta, batch, kind, whole)
     if not is_whole(groups):
-        raise SpecError(f"groups: {short(groups)} must be a whole number of at least 1")
-    if whole not in (True, False):
-        raise SpecError(f"whole: {whole!r} is neither True nor False")
-    if prefer not in ("balanced", "time", "space"):
-        raise SpecError(f"prefer: {prefer!r} must be 'balanced', 'time' or 'space'")
-    if limit_bytes is not None and not (is_real(limit_bytes) and limit_bytes > 0):
-        raise SpecError(f"limit_bytes: {limit_bytes!r} must be a number of bytes above 0")
+        raise SpecError(f"groups: {short(groups)} must be a whole number from 1 to 2**62")
+    if not isinstance(prefer, str) or prefer not in ("balanced", "time", "space"):
+        raise SpecError(f"prefer: {short(prefer)} must be 'balanced', 'time' or 'space'")
+    if limit_bytes is not None and not (is_real(limit_bytes) and 0 < limit_bytes <= MOST_BYTES):
+        raise SpecError(f"limit_bytes: {short(limit_bytes)} must be a number of bytes above 0 and up to 1e300")
     known = _known(model)
     ways = [_way(work, synopsis, known) for synopsis in APPROACHES]
     return _choose(work, groups, prefer, limit_bytes, ways)
@@ -182,7 +185,7 @@ def _known(model: Any) -> Model:
     if isinstance(model, str | Path):
         return load_model(model)
     if not isinstance(model, Model):
-        raise SpecError(f"model: {model!r} is neither a model nor the name of a file by `windrow calibrate --out`")
+        raise SpecError(f"model: {short(model)} is neither a model nor the name of a file by `windrow calibrate --out`")
     return model
 
 
@@ -191,9 +194,9 @@ def _workload(
     kind: RetentionKind, whole: bool,
 ) -> Workload:  # fmt: skip
     if not isinstance(aggregate, AggregateFunction):
-        raise SpecError(f"aggregate: {aggregate!r} is no aggregate; give one such as wr.sum('volume')")
-    if kind not in ("count", "time"):
-        raise SpecError(f"kind: {kind!r} is not a kind of retention; it must be 'count' or 'time'")
+        raise SpecError(f"aggregate: {short(aggregate)} is no aggregate; give one such as wr.sum('volume')")
+    if not isinstance(kind, str) or kind not in ("count", "time"):
+        raise SpecError(f"kind: {short(kind)} is not a kind of retention; it must be 'count' or 'time'")
     eps = float(getattr(aggregate, "eps", 0.0)) if eps is None else eps
     return Workload(aggregate, retention, slide, eps, delta, batch, WHOLE if whole else "uniform", kind)
 
@@ -241,15 +244,25 @@ def _choose(work: Workload, groups: int, prefer: Prefer, limit: float | None, wa
             f"{least.name} may take {as_bytes(groups * _most(least))}. Allow more, or {looser}"
         )
     fitting = fitting or applying
-    best = fitting[0]
-    alike = [way for way in fitting if price(way) <= AS_GOOD * price(best)]
-    pick = min(alike, key=lambda way: (not way.synopsis.exact, not way.synopsis.deterministic, price(way)))
+    pick = _pick(fitting, price, 1.0 if limit is not None else AS_GOOD)
     close = tuple(
         way for way in fitting if way is not pick and price(way) < CLOSE * price(pick) and _overlap(way, pick)
     )
     reason = _reason(pick, close, fitting, applying, prefer, price)
     rest = [way for way in ways if way.predicted is None]
     return Advice(work, groups, prefer, (*applying, *rest), pick, reason, close)
+
+
+def _pick(fitting: list[Way], price: Callable[[Way], float], as_good: float) -> Way:
+    """The cheapest way, or the cheapest exact one if it is as good.
+
+    What is cheapest can only get cheaper as a larger error or more memory is allowed. An exact way costs the same for
+    every error, so to prefer it by a factor is sound there; as the limit of memory grows, it would appear and be taken
+    instead of one that is cheaper.
+    """
+    best = min(fitting, key=lambda way: (price(way), not way.synopsis.exact, not way.synopsis.deterministic))
+    exact = min((way for way in fitting if way.synopsis.exact), key=price, default=best)
+    return exact if price(exact) <= as_good * price(best) else best
 
 
 def _wrapped(text: str, indent: int) -> str:
@@ -262,7 +275,9 @@ def _why_none(work: Workload, ways: list[Way]) -> str:
     obstacles = [way.obstacle or "" for way in ways]
     if UNKNOWN in obstacles:
         return f"the model knows no synopsis that keeps {work.aggregate!r}; calibrate anew by `windrow calibrate`"
-    told = next((each for each in obstacles if "eps" in each), None)
+    # An error that is large enough to matter, and small enough for any share that heavy hitters are asked for.
+    generous = replace(work, eps=1e-6, delta=0.5)
+    told = next((way.obstacle for way in ways if generous.why_not(way.synopsis) is None), None)
     if told:
         return f"no synopsis keeps {work.aggregate!r} with eps={work.eps:g} and delta={work.delta:g}: {told}"
     return f"no synopsis keeps {work.aggregate!r} ({obstacles[0]}); wr.slide keeps it by panes of its own"
@@ -300,8 +315,7 @@ def _reason(
     others = [way for way in fitting if way not in (pick, fitting[0], *close)]
     said = f"It takes {what[prefer]} of what applies"
     if pick is not fitting[0]:
-        better = "exact" if pick.synopsis.exact else "certain to keep to its error"
-        said = f"It is {better}, and as good as {fitting[0].name} within {AS_GOOD - 1:.0%}"
+        said = f"It is exact, and as good as {fitting[0].name} within {AS_GOOD - 1:.0%}"
     if others:
         said += f"; the next, {others[0].name}, takes {price(others[0]) / price(pick):.1f} times as much"
     if close:

@@ -84,6 +84,7 @@ def full_grid() -> list[Task]:
             tasks += _tasks(20_000, 200, some, accuracy, data=data)
         for retention, slide, batch in BATCHES:
             tasks += _tasks(retention, slide, some, accuracy, batch=batch)
+    for accuracy in (EXACTLY, ACCURACIES[0], ACCURACIES[2]):  # of one error alone, it would look like a constant
         for retention in FEW_RETENTIONS:
             for slide in slides_for(retention, few=True):
                 tasks += _tasks(retention, slide, some, accuracy, kind="time")

@@ -37,9 +37,9 @@ from windrow.synopses import (
 
 Mode: TypeAlias = Literal["rolled", "batched", "timed"]
 """How elements come: many slides at once, a few at a time, or many at once where they leave by their time."""
-VERSION = 1
+VERSION = 2
 LEAST = 0.1
-"""Nothing takes less, in nanoseconds or bytes, whatever a model says of windows far smaller than it has seen."""
+"""Nothing takes fewer nanoseconds, whatever a model says of windows far smaller than it has seen."""
 SHIPPED = "measured.json"
 ELSEWHERE = "WINDROW_MODEL"
 """The environment variable that names another model."""
@@ -104,19 +104,19 @@ class Model:
             for name in names:
                 key = self._key(name, kind.__name__, mode, work)
                 if key is not None:
-                    return self._predicted(self.costs[key], work, None if name == work.name else name)
+                    empty = max(work.empty_bytes(kind), 1.0)
+                    return self._predicted(self.costs[key], work, empty, None if name == work.name else name)
         return None
 
-    def _predicted(self, costs: Costs, work: Workload, stands_in: str | None) -> Predicted:
+    def _predicted(self, costs: Costs, work: Workload, empty: float, stands_in: str | None) -> Predicted:
         q = work.quantities
         time, space = (
-            max(float(fitted.predict({name: value_of(name, q) for name in fitted.weights})), LEAST)
+            float(fitted.predict({name: value_of(name, q) for name in fitted.weights}))
             for fitted in (costs.time, costs.space)
         )
-        t, s = costs.time, costs.space
-        return Predicted(
-            time, time * t.low, time * t.high, space, space * s.low, space * s.high, stands_in
-        )  # fmt: skip
+        time = max(time, LEAST)
+        size, low, high = (max(space * factor, empty) for factor in (1.0, costs.space.low, costs.space.high))
+        return Predicted(time, time * costs.time.low, time * costs.time.high, size, low, high, stands_in)
 
     def _key(self, aggregate: str, synopsis: str, mode: Mode, work: Workload) -> Key | None:
         """The part of the model that is of an aggregate; of errors that are tight enough, the loosest is cheapest."""

@@ -58,9 +58,18 @@ def _chosen(slide: Slide, name: str, aggregate: AggregateFunction, model: Model)
     told = ", ".join(
         f"{'panes of values' if k is None else k.synopsis} {as_time(each[-1])}" for k, each in costs.items()
     )
-    tuples = max(work.retention for work in _works(slide, aggregate))
     kept = "panes of values" if keep is None else str(keep.synopsis)
-    return Choice(keep, f"{name!r} is kept by {kept}; the model says, for a window of {tuples:,} tuples: {told}")
+    return Choice(keep, f"{name!r} is kept by {kept}; {_premise(slide)}, the model predicts per slide: {told}")
+
+
+def _premise(slide: Slide) -> str:
+    """For how many rows in a window a prediction is: as many as it counts, or as assumed for windows of time."""
+    if any(shape.unit == "time" for shape in slide.shapes):
+        return (
+            f"how many rows a window of time has is not known, and the choice suits {LIKELY[0]:,} to {LIKELY[-1]:,} "
+            f"rows; if it has about {LIKELY[-1]:,}"
+        )
+    return f"for a window of {slide.shapes[-1].length:,} rows"
 
 
 def _why_panes(slide: Slide, aggregate: AggregateFunction) -> str | None:

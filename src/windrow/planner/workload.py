@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -36,7 +36,15 @@ from windrow.errors import SpecError
 from windrow.planner.complexity import Quantities, numbers
 from windrow.planner.streams import STREAMS, make_stream
 from windrow.planner.values import PanesOfValues
-from windrow.synopses import SYNOPSES, Accuracy, ExponentialHistogram, GreenwaldKhanna, Retention, Synopsis
+from windrow.synopses import (
+    SYNOPSES,
+    Accuracy,
+    BernoulliSample,
+    ExponentialHistogram,
+    GreenwaldKhanna,
+    Retention,
+    Synopsis,
+)
 from windrow.synopses.base import Instants, Numbers, RetentionKind
 from windrow.synopses.samples import sample_size
 
@@ -71,6 +79,8 @@ NAMES: Mapping[str, type[Any]] = {kind.__name__: kind for kind in (*APPROACHES, 
 WHOLE = "whole"
 """Data that are whole numbers of at least 0, which an exponential histogram wants."""
 LONGEST = 1 << 62
+MADE = 10_000
+"""Items of a sample that is made, at most, to see how large one is before it has any."""
 POOL = 1 << 23
 """How many elements there are to measure with; after the last comes the first again."""
 
@@ -108,11 +118,11 @@ class Workload:
         for option in ("retention", "slide", *(() if self.batch is None else ("batch",))):
             value = getattr(self, option)
             if not is_whole(value):
-                raise SpecError(f"{option}: {short(value)} must be a whole number of elements, at least 1")
+                raise SpecError(f"{option}: {short(value)} must be a whole number of elements from 1 to 2**62")
             object.__setattr__(self, option, int(value))
         for option in ("eps", "delta"):
             value = getattr(self, option)
-            if is_real(value):
+            if is_real(value) and 0 <= value < 1:  # all else is refused below, however large
                 object.__setattr__(self, option, float(value))
         if self.slide > self.retention:
             raise SpecError(f"slide: {self.slide:,} is more than retention={self.retention:,}; elements would be lost")
@@ -152,17 +162,36 @@ class Workload:
         obstacle: str | None = kind.why_not(self.aggregate, Retention(self.retention, self.kind), self.accuracy)
         if obstacle is None and kind is ExponentialHistogram and self.data != WHOLE:
             return "it keeps whole numbers of at least 0; say whole=True if that is what they are"
+        if obstacle is None and kind is BernoulliSample and self.kind == "time":
+            return "its probability depends on the number of elements, which is not known of a window of time"
         return obstacle
 
-    def make(self, kind: type[Any]) -> Any:
+    def make(self, kind: type[Any], **options: Any) -> Any:
         """A synopsis that has seen nothing."""
-        options: dict[str, Any] = {}
-        taken = inspect.signature(kind).parameters
-        if "every" in taken:
+        if "every" in inspect.signature(kind).parameters:
             options["every"] = self.slide
-        if self.kind == "time" and "probability" in taken:
-            options["probability"] = min(1.0, sample_size(self.accuracy) / self.retention)
         return kind(self.aggregate, Retention(self.retention, self.kind), self.accuracy, **options)
+
+    def empty_bytes(self, kind: Any) -> float:
+        """The size of a synopsis that has seen nothing, which no prediction may be below.
+
+        Made and not computed, so that it is right whatever a synopsis sets aside.
+        """
+        if kind is PanesOfValues or self.why_not(kind) is not None:
+            return 0.0
+        return _empty_bytes(kind, self.aggregate, self.retention, self.eps, self.delta, self.data, self.kind)
+
+
+@lru_cache(maxsize=4096)
+def _empty_bytes(
+    kind: Any, aggregate: AggregateFunction, retention: int, eps: float, delta: float, data: str,
+    retained: RetentionKind,
+) -> float:  # fmt: skip
+    work = Workload(aggregate, retention, 1, eps, delta, None, data, retained)
+    size = sample_size(work.accuracy) if not kind.deterministic and "size" in inspect.signature(kind).parameters else 0
+    if size <= MADE:
+        return float(work.make(kind).nbytes)
+    return float(work.make(kind, size=MADE).nbytes) * size / MADE
 
 
 def is_whole(value: Any) -> bool:

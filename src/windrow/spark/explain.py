@@ -45,7 +45,7 @@ def explain(
       - Threshold frames are runs of one label: one window and one aggregation in Catalyst
     >>> print(explain(loops, wr.Sliding(60, every=5), on="minute", agg={"speed": wr.mean("speed")}))
     plan: native
-      - panes of 5 steps, aggregated by Catalyst and combined by the compiled kernel
+      - panes of 5 units of 'minute', aggregated by Catalyst and combined by the compiled kernel
     """
     options = StreamOptions(fragments, ordered, late, buckets, flush)
     common = (on, by, agg, order_by, nulls_on, plan)

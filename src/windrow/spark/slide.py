@@ -165,7 +165,7 @@ def _tabled(
     source: DataFrame | ParquetSource, df: DataFrame, request: Slide, nulls_on: str, plan: str
 ) -> tuple[Choice, DataFrame]:
     schema = _schema(df, request)
-    share = f"panes of {request.pane:,} steps" if request.unit == "time" else f"panes of {request.pane:,} tuples"
+    share = f"panes of {request.pane_said}"
     against: list[str] = []
     if plan in ("auto", "scan"):
         scan = _scan(source, request, nulls_on)

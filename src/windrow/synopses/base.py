@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from windrow.aggregates import AggregateFunction
-from windrow.errors import SpecError, UnsupportedError
+from windrow.errors import SpecError, UnsupportedError, quoted
 from windrow.synopses.elements import NEVER, check_moments, check_order
 
 RetentionKind: TypeAlias = Literal["count", "time"]
@@ -44,6 +44,10 @@ class Retention:
             raise SpecError(f"retention: {self.kind!r} is not a kind of retention; it must be 'count' or 'time'")
 
 
+LEAST_ERROR = 1e-12
+"""The smallest error and probability above 0: less would ask for more elements than there can be."""
+
+
 @dataclass(frozen=True)
 class Accuracy:
     """How wrong an answer may be: by at most `eps`, relative, with a probability of at least `1 - delta`."""
@@ -55,7 +59,9 @@ class Accuracy:
         for name in ("eps", "delta"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
-                raise SpecError(f"{name}: {value!r} must be a number of at least 0 and below 1")
+                raise SpecError(f"{name}: {quoted(value)} must be a number of at least 0 and below 1")
+            if 0 < value < LEAST_ERROR:
+                raise SpecError(f"{name}: {value!r} is too small to matter; it must be 0 or at least {LEAST_ERROR:g}")
 
 
 EXACT = Accuracy()

@@ -14,6 +14,7 @@ import pyarrow as pa
 from windrow.aggregates.keeper import Keeper, Values
 from windrow.errors import DataError, SpecError, UnsupportedError
 from windrow.synopses import SYNOPSES, Accuracy, Retention, Synopsis
+from windrow.synopses.samples import sample_size
 from windrow.windows.panes import Indices, Ranges
 from windrow.windows.specs import Shape
 
@@ -73,7 +74,14 @@ class Keep:
         retention = Retention(shape.length, "count" if self.counts(shape) else "time")
         more = {"every": shape.every, "integral": keeper.integral}
         taken = inspect.signature(kind).parameters
-        options = {name: value for name, value in more.items() if name in taken}
+        options: dict[str, Any] = {name: value for name, value in more.items() if name in taken}
+        if (
+            "probability" in taken
+            and shape.unit == "rows"
+            and kind.why_not(keeper.aggregate, retention, accuracy) is None
+        ):
+            # Places are numbers of rows, so there are no more elements in a window than it is long.
+            options["probability"] = min(1.0, sample_size(accuracy) / shape.length)
         return kind(keeper.aggregate, retention, accuracy, seed=self.seed, **options)
 
 

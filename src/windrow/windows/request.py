@@ -50,6 +50,13 @@ class Slide(Asked[Kinds]):
         return pane_of(self.shapes)
 
     @property
+    def pane_said(self) -> str:
+        """The length of a pane as a user reads it: a duration, units of `on`, rows or distinct times."""
+        if self.unit != "time":
+            return f"{self.pane:,} {'row' if self.unit == 'rows' else 'distinct time'}{'s' if self.pane > 1 else ''}"
+        return self.clock.said(self.pane, self.on)
+
+    @property
     def commutes(self) -> bool:
         """Whether tuples can be taken in any order: neither the windows nor the aggregates depend on it."""
         free = all(a.builtin and not a.order_sensitive for a in self.agg.values())
