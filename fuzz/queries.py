@@ -84,15 +84,16 @@ def table_of(parts: dict[str, Any], rows: Sequence[Sequence[Any]] | None = None)
 def in_order(parts: dict[str, Any], rows: Sequence[Sequence[Any]] | None = None) -> list[list[Any]]:
     """The rows by `on`, `order_by`, and then all that the query reads."""
     names = list(parts["types"])
-    scheme = parts["scheme"]
     columns = ["t", *parts["order_by"]]
-    attributes = definition.attributes(scheme)
+    scheme = parts.get("scheme")
+    conditions = definition.conditions(scheme) if scheme else {}
+    attributes = definition.attributes(scheme) if scheme else []
     values = [name.partition(" ")[2] for name in parts["agg"]]
 
     def key(row: Sequence[Any]) -> list[Any]:
         named = dict(zip(names, row, strict=True))
         keys = [spark_key(named[name]) for name in columns]
-        keys += [spark_key(definition.evaluate(text, named)) for text in definition.conditions(scheme).values()]
+        keys += [spark_key(definition.evaluate(text, named)) for text in conditions.values()]
         keys += [spark_key(None if named[a] is None else float(named[a])) for a in attributes]
         return keys + [spark_key(named[v]) for v in values if v]
 

@@ -1,0 +1,85 @@
+"""Windows: however rows come, in batches or as panes in any order, and whatever keeps them."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from fuzz.case import Kind, NotACase
+from fuzz.queries import in_order, table_of
+from fuzz.sliding import WantedWindows, draw_slide, layout_of, run, slide_of
+from windrow.errors import DataError, UnsupportedError
+from windrow.frames.ordering import read_in_order
+from windrow.frames.request import Reader
+from windrow.windows.gather import Gatherer
+from windrow.windows.slider import Slider, panes_table
+
+
+class Slide(Kind):
+    """`Gatherer` and `Slider`: rows in order in batches, or panes in parts and in any order."""
+
+    name = "slide"
+    share = 1.5
+    kept = False
+
+    def draw(self, rng: random.Random) -> dict[str, Any]:
+        parts = draw_slide(rng, rows=rng.choice((3, 15, 40, 80)), groups=rng.choice((1, 2, 5)), kept=self.kept)
+        n = len(parts["rows"])
+        cuts = sorted(rng.randint(0, n) for _ in range(rng.choice((0, 1, 3))))
+        return parts | {"cuts": cuts, "panes": rng.random() < 0.4}
+
+    def check(self, parts: dict[str, Any]) -> int:
+        if not parts["windows"] or not parts["agg"]:
+            raise NotACase
+        slide = slide_of(parts)
+        try:
+            slide.check()
+        except UnsupportedError:
+            raise NotACase from None
+        try:
+            if parts["panes"] and slide.commutes:
+                return run(WantedWindows(parts), lambda: self._panes(parts))
+            return run(WantedWindows(parts), lambda: self._batches(parts))
+        except DataError as refused:
+            if "which count as tuples" in str(refused):
+                raise NotACase from None
+            raise
+
+    def _batches(self, parts: dict[str, Any]) -> list[pa.Table]:
+        """Rows in order; a batch ends between two instants."""
+        slide, rows, found = slide_of(parts), in_order(parts), []
+        t = list(parts["types"]).index("t")
+        reader = Reader(slide, layout_of(slide))
+        slider = Slider(slide, reader.directory)
+        gatherer = Gatherer(slide, slider.kept)
+        cuts = [c for c in sorted(parts["cuts"]) if 0 < c < len(rows) and rows[c - 1][t] < rows[c][t]]
+        for a, b in pairwise([0, *cuts, len(rows)]):
+            slider.add(*gatherer.gather(read_in_order(reader, table_of(parts, rows[a:b]))))
+            found += slider.report(gatherer.past(slider.latest()))
+        return [*found, *slider.report(gatherer.past(slider.latest()), final=True)]
+
+    def _panes(self, parts: dict[str, Any]) -> list[pa.Table]:
+        """Panes of several tasks, as they are sent on."""
+        slide, rows = slide_of(parts), parts["rows"]
+        sent = []
+        for a, b in pairwise([0, *(min(c, len(rows)) for c in sorted(parts["cuts"])), len(rows)]):
+            reader = Reader(slide, layout_of(slide))
+            panes = Gatherer(slide).gather(reader.read(table_of(parts, rows[a:b])))
+            sent.append(panes_table(reader.directory, *panes))
+        together = pa.concat_tables(sent).sort_by("pane")
+        slider = Slider(slide, Reader(slide, layout_of(slide)).directory)
+        found: list[pa.Table] = []
+        for begin in range(0, len(together), 7):
+            slider.add(*slider.read(together.slice(begin, 7)))
+            found += slider.report(slider.latest())
+        return [*found, *slider.report(slider.latest(), final=True)]
+
+
+class Kept(Slide):
+    """Windows that a synopsis keeps."""
+
+    name = "kept"
+    kept = True

@@ -1,0 +1,253 @@
+"""A query for windows and the rows it runs over, in plain values; its windows by the definition; what engines need."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+import windrow as wr
+from fuzz import draw, windows
+from fuzz.case import Mismatch, NotACase
+from fuzz.queries import BY, GROUP_TYPES, in_order
+from fuzz.results import Known, Overflow, aggregate, agrees
+from fuzz.tables import ARROW, dictionaries, is_nan, spark_key
+from windrow.errors import DataError
+from windrow.frames.request import Layout
+from windrow.windows.request import Kinds, Slide
+
+CLOCKS = ("bigint", "bigint", "timestamp", "timestamp", "date", "int", "double")
+AGGREGATES = (
+    ["count", "sum v", "mean x", "min x", "max v"],
+    ["first v", "last x"],
+    ["variance x", "median x"],
+    ["highest x", "quantile v", "most x"],
+    ["distinct v", "mode v", "top v", "least x", "rank v"],
+)
+KEPT: tuple[tuple[str, str, float, float], ...] = (
+    ("Recomputation", "sum x", 0, 0),
+    ("Recomputation", "max x", 0, 0),
+    ("ExpirationList", "mean x", 0, 0),
+    ("ExpirationList", "sum v", 0, 0),
+    ("Panes", "sum x", 0, 0),
+    ("Panes", "min x", 0, 0),
+    ("TwoStacks", "max x", 0, 0),
+    ("TwoStacks", "sum x", 0, 0),
+    ("TwoStacks", "mean x", 0, 0),
+    ("DABA", "min x", 0, 0),
+    ("DABA", "variance x", 0, 0),
+    ("FiBA", "mean x", 0, 0),
+    ("FiBA", "first x", 0, 0),
+    ("Ordered", "median x", 0, 0),
+    ("Ordered", "highest x", 0, 0),
+    ("Ordered", "mode x", 0, 0),
+    ("VarianceHistogram", "variance x", 0.1, 0),
+    ("ExponentialHistogram", "count x", 0.1, 0),
+    ("ArasuMankuFixed", "median x", 0.1, 0),
+    ("ArasuMankuVariable", "median x", 0.1, 0),
+    ("ChainSample", "median x", 0.1, 0.1),
+    ("PrioritySample", "median x", 0.1, 0.1),
+)
+"""Synopses, what they keep, and how wrong they may be: few, since each pair costs seconds to compile."""
+SAMPLES = ("BernoulliSample", "ChainSample", "PrioritySample", "BoundedPrioritySample", "PaneReservoirs")
+
+
+def draw_slide(
+    rng: random.Random, *, rows: int, groups: int, kept: bool, clocks: tuple[str, ...] = CLOCKS
+) -> dict[str, Any]:
+    """The parts of a random query for windows; with `kept`, a synopsis keeps one of the aggregates."""
+    clock = draw.Clock.draw(rng, tuple(kind for kind in clocks if not (kept and kind == "double")))
+    if clock.kind == "double":
+        clock.unit = 1.0
+    by = rng.choice(BY)
+    columns = draw.Columns(rng)
+    columns.types["x"] = "double"
+    windows_of: dict[str, Any] = {"w0": windows.draw(rng, clock, plain=kept)}
+    if rng.random() < 0.3:
+        second = windows.draw(rng, clock, plain=kept)
+        counted = [w["name"] if w["name"] in ("Rows", "DistinctTimes") else "time" for w in (windows_of["w0"], second)]
+        if counted[0] == counted[1]:
+            windows_of["w1"] = second
+    agg = list(rng.choice(AGGREGATES))
+    using = {}
+    if kept:
+        synopsis, name, eps, delta = rng.choice(KEPT)
+        agg = [name, *agg[:1]] if rng.random() < 0.5 else [name]
+        using = {"a0": [synopsis, eps, delta]}
+        columns.types["v"] = "bigint" if name == "sum v" else columns.types["v"]
+    types = {"g": rng.choice(GROUP_TYPES), "h": "int"} if len(by) == 2 else {"g": rng.choice(GROUP_TYPES)} if by else {}
+    types |= {"t": clock.kind, **columns.types, "p": "bigint"}
+    found: list[list[Any]] = []
+    for k, size in enumerate(draw.group_sizes(rng, groups if by else 1, rows)):
+        key = [f"g{k}" if types["g"] == "string" else k * 7 - 3] if by else []
+        key += [k % 2] if len(by) == 2 else []
+        on = _instants(rng, clock, size)
+        found += [[*key, t, *row[:3]] for t, row in zip(on, columns.rows(rng, on), strict=True)]
+    rng.shuffle(found)
+    return {
+        "windows": windows_of,
+        "agg": agg,
+        "using": using,
+        "empty": rng.random() < 0.15,
+        "only_changed": rng.random() < 0.15,
+        "by": by,
+        "order_by": rng.choice(([], ["p"])),
+        "types": types,
+        "rows": [[*row, p] for p, row in enumerate(found)],
+    }
+
+
+def _instants(rng: random.Random, clock: draw.Clock, n: int) -> list[Any]:
+    """Instants in order, away from the ends of their type: bounds of windows must be of it too."""
+    at, found = rng.choice((0, 0, -9, 40)), []
+    outage = rng.choice((0.0, 0.0, 0.05))
+    base = 19_000 if clock.kind == "timestamp" else 0
+    for _ in range(n):
+        at += rng.choice((20, 60, 200)) if rng.random() < outage else rng.choice(draw.STEPS)
+        t = (base + at) * clock.unit
+        if clock.kind == "double":
+            t += rng.choice((0.0, 0.0, 0.5, 0.25))
+        elif clock.unit > 1:
+            t += rng.choice((0, 0, 1, int(clock.unit) // 2))
+        found.append(t)
+    return sorted(found)
+
+
+def slide_of(parts: dict[str, Any]) -> Slide:
+    """The query as the engines take it."""
+    types = {name: ARROW[kind] for name, kind in parts["types"].items()}
+    agg = {f"a{i}": aggregate(name) for i, name in enumerate(parts["agg"])}
+    using = {name: wr.Keep(synopsis, eps, delta) for name, (synopsis, eps, delta) in parts["using"].items()}
+    made = {name: windows.build(window) for name, window in parts["windows"].items()}
+    kinds = Kinds(made, len(made) > 1, parts["empty"], parts["only_changed"], using)
+    return Slide(kinds, "t", tuple(parts["by"]), tuple(parts["order_by"]), agg, types)
+
+
+def layout_of(slide: Slide) -> Layout:
+    """How the query's rows are read from a table."""
+    return Layout("t", slide.by, {}, {}, tuple(slide.values), slide.order_by)
+
+
+class WantedWindows:
+    """The windows of all groups by the definition, or that the query must fail."""
+
+    def __init__(self, parts: dict[str, Any], rows: Sequence[Any] | None = None, reached: Any = None) -> None:
+        self.parts = parts
+        self.fails = False
+        self.found: dict[tuple[Any, ...], list[tuple[windows.Window, list[Any]]] | None] = {}
+        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+        for row in in_order(parts, rows):
+            named = dict(zip(parts["types"], row, strict=True))
+            groups[tuple(named[name] for name in parts["by"])].append(named)
+        for key, mine in groups.items():
+            for name, window in parts["windows"].items():
+                past = mine[-1]["t"] if reached is None else reached
+                self.found[(*key, name)] = self._of_group(window, mine, past)
+
+    def _of_group(self, window: dict[str, Any], rows: list[Any], past: Any) -> Any:
+        try:
+            found = windows.results_of(
+                windows.windows(window, rows, past, empty=self.parts["empty"]), self.parts["agg"]
+            )
+        except Overflow:
+            self.fails = True
+            return None
+        if not self.parts["only_changed"]:
+            return found
+        if any(eps or synopsis in SAMPLES for synopsis, eps, _ in self.parts["using"].values()):
+            return None
+        return windows.only_changed(found)
+
+    def compare(self, tables: Sequence[pa.Table], what: str = "") -> int:
+        """Raise where windows differ from the definition's; how many windows were compared."""
+        rows = [row for part in tables for row in dictionaries(part)]
+        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+        for row in rows:
+            groups[*(row[name] for name in self.parts["by"]), row.get("window", "w0")].append(row)
+        compared = 0
+        for key, wanted in self.found.items():
+            if wanted is not None:
+                compared += len(wanted)
+                self._compare_group(key, groups[key], wanted, what)
+        if stray := groups.keys() - self.found.keys():
+            raise Mismatch(f"{what}windows of a group that has no rows", f"groups {sorted(stray)}")
+        return compared
+
+    def _compare_group(self, key: Any, rows: list[dict[str, Any]], wanted: list[Any], what: str) -> None:
+        name = self.parts["windows"][key[-1]]["name"]
+        if len(rows) != len(wanted):
+            raise Mismatch(f"{what}{name}: number of windows", _told(key, rows, wanted))
+        for mine, (window, results) in zip(rows, wanted, strict=True):
+            for column in ("start", "end", "complete"):
+                if mine[column] != getattr(window, column):
+                    raise Mismatch(f"{what}{name}: {column}", _told(key, rows, wanted))
+            for i, (aggregated, result) in enumerate(zip(self.parts["agg"], results, strict=True)):
+                keep = self.parts["using"].get(f"a{i}")
+                if not (agrees_kept(keep, aggregated, mine[f"a{i}"], result, window.rows)):
+                    by = f" by {keep[0]}" if keep else ""
+                    raise Mismatch(f"{what}{aggregated}{by}: differs", f"{window}\n{_told(key, rows, wanted)}")
+
+
+def _told(key: Any, rows: list[dict[str, Any]], wanted: list[Any]) -> str:
+    shown = "\n".join(f"    {row}" for row in rows[:25])
+    right = "\n".join(f"    {w.start} {w.end} {w.complete} {r}" for w, r in wanted[:25])
+    return f"group {key}: found {len(rows)}\n{shown}\n  by the definition {len(wanted)}\n{right}"
+
+
+def agrees_kept(keep: Any, name: str, found: Any, wanted: Any, rows: Sequence[dict[str, Any]]) -> bool:
+    """Whether a result is right: exactly, or where a synopsis may be wrong, by no more than it says."""
+    if keep is None or not keep[1]:
+        return agrees(found, wanted)
+    synopsis, eps, _ = keep
+    column = name.partition(" ")[2]
+    values = [row[column] for row in rows if not column or row[column] is not None]
+    return within(synopsis, name.partition(" ")[0], eps, found, wanted, values)
+
+
+def within(synopsis: str, what: str, eps: float, found: Any, wanted: Any, values: Sequence[Any]) -> bool:
+    """Whether an answer is within what its synopsis says of its error; of samples, whether it is a value at all."""
+    if what in ("median", "quantile", "highest"):
+        if not values:
+            return found is None
+        if found is None:
+            return synopsis in ("BoundedPrioritySample", "BernoulliSample", "ChainSample")
+        if not any(spark_key(found) == spark_key(value) for value in values):
+            return False
+        return synopsis in (*SAMPLES, "BiasedReservoir", "KLLPanes") or rank_error(what, found, values) <= eps + 1e-12
+    if synopsis in (*SAMPLES, "BiasedReservoir"):
+        return True
+    known = wanted.value if isinstance(wanted, Known) else wanted
+    if known is None or found is None:
+        return found is known
+    if is_nan(known) or is_nan(found) or math.isinf(known):
+        return agrees(found, wanted)
+    spread = wanted.within if isinstance(wanted, Known) else 0.0
+    return abs(found - known) <= eps * abs(known) + spread + 1e-9 * abs(known)
+
+
+def rank_error(what: str, found: Any, values: Sequence[Any]) -> float:
+    """By how many ranks a quantile is off, as a share of the window."""
+    q = {"median": 0.5, "quantile": 0.9, "highest": 1.0}[what]
+    wanted = max(1, math.ceil(q * len(values)))
+    first = sum(spark_key(value) < spark_key(found) for value in values) + 1
+    last = sum(spark_key(value) <= spark_key(found) for value in values)
+    return max(0, first - wanted, wanted - last) / len(values)
+
+
+def run(wanted: WantedWindows, engine: Any, what: str = "") -> int:
+    """Run an engine, which gives tables, and compare; a query that must fail has to raise a `DataError`."""
+    try:
+        found = engine()
+    except DataError:
+        if wanted.fails:
+            return 1
+        raise
+    if wanted.fails and not wanted.parts["using"]:
+        raise Mismatch(f"{what}does not fail", "by the definition the query must fail with a DataError")
+    if wanted.fails:
+        raise NotACase
+    return wanted.compare(found, what)
