@@ -148,7 +148,10 @@ class Wanted:
 
     def compare(self, found: Sequence[pa.Table], what: str = "") -> int:
         """Raise where frames differ from the definition's; how many groups were compared."""
-        rows = [row for part in found for row in dictionaries(part)]
+        return self.compare_rows([row for part in found for row in dictionaries(part)], what)
+
+    def compare_rows(self, rows: Sequence[dict[str, Any]], what: str = "") -> int:
+        """The same, of frames as plain rows."""
         by = self.parts["by"]
         groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         for row in rows:

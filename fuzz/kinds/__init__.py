@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from fuzz.case import Kind
+from fuzz.kinds.fill import Fill, FillStream
 from fuzz.kinds.frames import Frames
+from fuzz.kinds.predicates import Predicates
 from fuzz.kinds.seams import Ranges, Scan
 from fuzz.kinds.slide import Kept, Slide
+from fuzz.kinds.stream import Stream, StreamSlide
+from fuzz.kinds.synopses import Synopses
 
-KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in (Frames, Ranges, Scan, Slide, Kept)}
+KINDS: dict[str, type[Kind]] = {
+    kind.name: kind
+    for kind in (Frames, Ranges, Scan, Stream, Slide, Kept, StreamSlide, Synopses, Fill, FillStream, Predicates)
+}

@@ -1,0 +1,207 @@
+"""Streams: rows that arrive in any order, some of them late, watermarks, and restarts between any two batches."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from fuzz.case import Kind, Mismatch, NotACase
+from fuzz.draw import seconds
+from fuzz.queries import Wanted, draw_query, layout_of, request_of, run, table_of
+from fuzz.sliding import WantedWindows, draw_slide, slide_of
+from fuzz.sliding import layout_of as slide_layout
+from fuzz.sliding import run as run_windows
+from fuzz.tables import dictionaries
+from windrow.errors import UnsupportedError
+from windrow.frames.stream import StreamFramer, StreamPlan
+from windrow.windows.stream import SlidePlan, StreamSlider
+
+CLOCKS = ("bigint", "timestamp", "timestamp")
+
+
+class Memory(dict[int, bytes]):
+    """A shelf in memory."""
+
+    def put(self, number: int, data: bytes) -> None:
+        self[number] = bytes(data)
+
+    def read(self, number: int) -> bytes:
+        return self[number]
+
+    def drop(self, number: int) -> None:
+        del self[number]
+
+
+def draw_arrivals(rng: random.Random, parts: dict[str, Any]) -> dict[str, Any]:
+    """In which batch each row arrives, roughly in order, and how far the watermark is after each batch."""
+    t = list(parts["types"]).index("t")
+    rows = parts["rows"]
+    n = rng.choice((1, 2, 4, 8))
+    order = sorted(range(len(rows)), key=lambda i: rows[i][t])
+    disorder = rng.choice((0, 2, 10))
+    late = {i: place + rng.randint(0, disorder) for place, i in enumerate(order)}
+    arrived = sorted(range(len(rows)), key=lambda i: late[i])
+    cuts = sorted(rng.randint(0, len(rows)) for _ in range(n - 1))
+    batches = [arrived[a:b] for a, b in pairwise([0, *cuts, len(rows)])]
+    marks: list[int | None] = []
+    mark: int | None = None
+    delay = rng.choice((0, 0, 1, 5)) * max((rows[i][t] for i in order), default=1) // 50
+    seen: int | None = None
+    for batch in batches:
+        for i in batch:
+            seen = rows[i][t] if seen is None else max(seen, rows[i][t])
+        if seen is not None and rng.random() < 0.8:
+            proposed = seen - delay
+            if rng.random() < 0.15:
+                proposed += rng.choice((1, 10, 100_000_000))
+            mark = max(proposed, -(2**62)) if mark is None else max(mark, proposed)
+        marks.append(mark)
+    return {"batches": batches, "marks": marks, "restarts": rng.random() < 0.7}
+
+
+def on_time(parts: dict[str, Any]) -> tuple[list[list[list[Any]]], int]:
+    """The rows of each batch that are not behind the watermark of the one before, and how many are."""
+    t = list(parts["types"]).index("t")
+    kept, late, mark = [], 0, None
+    marks = [*parts["marks"], *[None] * len(parts["batches"])]
+    for batch, after in zip(parts["batches"], marks, strict=False):
+        rows = [parts["rows"][i] for i in batch if i < len(parts["rows"])]
+        kept.append([row for row in rows if mark is None or row[t] > mark])
+        late += len(rows) - len(kept[-1])
+        mark = mark if after is None else after if mark is None else max(mark, after)
+    return kept, late
+
+
+def rising(parts: dict[str, Any]) -> list[int | None]:
+    """The watermarks, none of which is before the one before it, one for each batch."""
+    found: list[int | None] = []
+    mark: int | None = None
+    for i in range(len(parts["batches"])):
+        after = parts["marks"][i] if i < len(parts["marks"]) else None
+        mark = mark if after is None else after if mark is None else max(mark, after)
+        found.append(mark)
+    return found
+
+
+class Stream(Kind):
+    """`StreamFramer`: whole frames, or fragments whose union is the frame."""
+
+    name = "stream"
+    share = 2.0
+
+    def draw(self, rng: random.Random) -> dict[str, Any]:
+        parts = draw_query(rng, rows=rng.choice((3, 20, 60)), groups=rng.choice((1, 3, 8)), clocks=CLOCKS, odd=0.0)
+        return parts | draw_arrivals(rng, parts) | {"fragments": rng.random() < 0.4, "empty": rng.random() < 0.2}
+
+    def check(self, parts: dict[str, Any]) -> int:
+        kept, late = on_time(parts)
+        wanted = StreamWanted(parts, [row for rows in kept for row in rows])
+        return run(wanted, lambda: self._frames(parts, late))
+
+    def _frames(self, parts: dict[str, Any], late: int) -> list[pa.Table]:
+        request = request_of(parts)
+        plan = StreamPlan(request, layout_of(request), fragments=parts["fragments"])
+        shelf, found, seen_late = Memory(), [], 0
+        bucket = StreamFramer(plan, shelf)
+        for batch, mark in zip(parts["batches"], rising(parts), strict=True):
+            if parts["restarts"]:
+                bucket = StreamFramer.load(plan, shelf, bucket.save())
+            rows = [parts["rows"][i] for i in batch if i < len(parts["rows"])]
+            done, behind = bucket.step([table_of(parts, rows)] if rows or not parts["empty"] else [], mark)
+            found += done
+            seen_late += sum(table.num_rows for table in behind)
+            event = bucket.next_event()
+            if event is not None and mark is not None and event <= mark:
+                raise Mismatch("next event: in the past", f"{event} is not after {mark}")
+        if parts["restarts"]:
+            bucket = StreamFramer.load(plan, shelf, bucket.save())
+        found += bucket.finish()
+        if seen_late != late:
+            raise Mismatch("late rows: number", f"{seen_late} late rows, expected {late}")
+        if shelf:
+            raise Mismatch("shelf: not empty", f"{len(shelf)} pieces are left at the end")
+        return found
+
+
+class StreamWanted(Wanted):
+    """Frames of a stream: those that a gap ended have no `closed_at`, and fragments are put together first."""
+
+    def _row(self, number: int, frame: Any, settled: Any) -> dict[str, Any]:
+        row = super()._row(number, frame, settled)
+        gaps = [seconds(self.parts["scheme"]["options"].get("max_gap"))]
+        gaps += [seconds(self.parts["scheme"]["args"][0])] if self.parts["scheme"]["name"] == "Gap" else []
+        gap = min((gap for gap in gaps if gap is not None), default=None)
+        if gap is not None and row["closed_at"] is not None and row["closed_at"] - row["end"] > gap:
+            row["closed_at"] = None
+        return row
+
+    def compare(self, found: Any, what: str = "") -> int:
+        rows = [row for table in found for row in dictionaries(table)]
+        pieces: dict[Any, list[dict[str, Any]]] = defaultdict(list)
+        for row in rows:
+            pieces[tuple(row[name] for name in self.parts["by"]), row["frame"]].append(row)
+        whole = [_united(mine) for mine in pieces.values()]
+        if not self.parts["fragments"] and len(whole) < len(rows):
+            raise Mismatch("frames: reported twice", "\n".join(map(str, rows)))
+        return self.compare_rows(whole, what)
+
+
+def _united(pieces: list[dict[str, Any]]) -> dict[str, Any]:
+    """The frame of which these are all fragments, in the order in which they were reported."""
+    numbers, finals = [piece["fragment"] for piece in pieces], [piece["final"] for piece in pieces]
+    shown = "\n".join(map(str, pieces))
+    if numbers != list(range(len(pieces))) or finals != [False] * (len(pieces) - 1) + [True]:
+        raise Mismatch("fragments: numbers", shown)
+    full = [piece for piece in pieces if piece["count"]]
+    if any(a["end"] > b["start"] for a, b in pairwise(full)):
+        raise Mismatch("fragments: out of order", shown)
+    ends = {"start": full[0]["start"], "end": full[-1]["end"], "count": sum(piece["count"] for piece in pieces)}
+    return {name: value for name, value in pieces[-1].items() if name not in ("fragment", "final")} | ends
+
+
+class StreamSlide(Kind):
+    """`StreamSlider`: windows as the watermark passes their ends."""
+
+    name = "stream-slide"
+    share = 1.0
+
+    def draw(self, rng: random.Random) -> dict[str, Any]:
+        kept = rng.random() < 0.3
+        parts = draw_slide(rng, rows=rng.choice((3, 15, 40)), groups=rng.choice((1, 2, 5)), kept=kept, clocks=CLOCKS)
+        return parts | draw_arrivals(rng, parts)
+
+    def check(self, parts: dict[str, Any]) -> int:
+        if not parts["windows"] or not parts["agg"]:
+            raise NotACase
+        slide = slide_of(parts)
+        try:
+            slide.check()
+        except UnsupportedError:
+            raise NotACase from None
+        kept, _ = on_time(parts)
+        mark = rising(parts)[-1] if parts["batches"] else None
+        reached = -(2**63) if mark is None else mark + 1
+        wanted = WantedWindows(parts, [row for rows in kept for row in rows], reached)
+        columns = {name.partition(" ")[2] for name in parts["agg"][: len(parts["using"])]}
+        places = [list(parts["types"]).index(name) for name in columns if name]
+        if any(row[i] is None for row in parts["rows"] for i in places) and "Rows" in str(parts["windows"]):
+            raise NotACase
+        return run_windows(wanted, lambda: self._windows(parts))
+
+    def _windows(self, parts: dict[str, Any]) -> list[pa.Table]:
+        slide = slide_of(parts)
+        plan = SlidePlan(slide, slide_layout(slide))
+        shelf, found = Memory(), []
+        bucket = StreamSlider(plan, shelf)
+        for batch, mark in zip(parts["batches"], rising(parts), strict=True):
+            if parts["restarts"]:
+                bucket = StreamSlider.load(plan, shelf, bucket.save())
+            rows = [parts["rows"][i] for i in batch if i < len(parts["rows"])]
+            found += bucket.step([table_of(parts, rows)], mark)[0]
+        if parts["restarts"]:
+            bucket = StreamSlider.load(plan, shelf, bucket.save())
+        return [*found, *bucket.finish()]

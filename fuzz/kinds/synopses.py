@@ -1,0 +1,163 @@
+"""Synopses: updates in pieces, rolls and answers at moments, saved and loaded, against the rows of each window."""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from fuzz.case import Kind, Mismatch, NotACase
+from fuzz.draw import number
+from fuzz.results import Known, Overflow, aggregate, agrees, expected
+from fuzz.sliding import KEPT, within
+from windrow.errors import DataError
+from windrow.synopses import SYNOPSES, Accuracy, Retention
+
+NAMES = {kind.__name__: kind for kind in SYNOPSES}
+
+
+class Synopses(Kind):
+    """One synopsis over one stream of values."""
+
+    name = "synopses"
+    share = 1.5
+
+    def draw(self, rng: random.Random) -> dict[str, Any]:
+        synopsis, name, eps, delta = rng.choice(KEPT)
+        kind = NAMES[synopsis]
+        retention = rng.choice(sorted(kind.retentions))
+        n = rng.choice((0, 1, 5, 30, 100))
+        odd = rng.choice((0.0, 0.0, 0.1, 0.4))
+        nan = rng.choice((0.0, 0.0, 0.05))
+        integral = name == "sum v"
+        at, on = rng.choice((0, 0, -50, 10**12, -(2**63) + 5)), []
+        for _ in range(n):
+            at += rng.choice((0, 0, 1, 1, 2, 3, 40) if rng.random() < 0.9 else (500,))
+            on.append(at)
+        x = [
+            float("nan")
+            if not integral and rng.random() < nan
+            else number(rng, "bigint" if integral else "double", odd)
+            for _ in range(n)
+        ]
+        every = rng.choice((1, 1, 2, 5))
+        return {
+            "synopsis": [synopsis, name, eps, delta],
+            "length": rng.choice((1, 2, 3, 7, 20)) * every,
+            "retention": retention,
+            "every": every,
+            "on": on,
+            "x": x,
+            "cuts": sorted(rng.randint(0, n) for _ in range(rng.choice((0, 1, 4)))),
+            "moments": sorted((on[0] if on else 0) + rng.randint(0, 120) for _ in range(rng.choice((1, 3, 10)))),
+            "how": rng.choice(("update", "roll", "answers")),
+            "save": rng.random() < 0.4,
+        }
+
+    def check(self, parts: dict[str, Any]) -> int:
+        if len(parts["on"]) != len(parts["x"]) or sorted(parts["on"]) != parts["on"] or parts["every"] < 1:
+            raise NotACase
+        if parts["length"] < parts["every"] or parts["length"] % parts["every"] or not parts["moments"]:
+            raise NotACase
+        if parts["synopsis"][0] == "Panes" and parts["how"] != "roll":
+            # Panes are exact only where one ends.
+            raise NotACase
+        if parts["synopsis"][0] == "Panes" and parts["retention"] == "time":
+            raise NotACase
+        try:
+            return {"update": self._update, "roll": self._roll, "answers": self._answers}[parts["how"]](parts)
+        except DataError:
+            if self._may_overflow(parts):
+                raise NotACase from None
+            raise
+
+    @staticmethod
+    def _may_overflow(parts: dict[str, Any]) -> bool:
+        return sum(abs(value) for value in parts["x"] if isinstance(value, int)) >= 2**62
+
+    @staticmethod
+    def _make(parts: dict[str, Any]) -> Any:
+        synopsis, name, eps, delta = parts["synopsis"]
+        kind = NAMES[synopsis]
+        more = {"every": parts["every"], "integral": name == "sum v"}
+        options = {key: value for key, value in more.items() if key in inspect.signature(kind).parameters}
+        retention = Retention(parts["length"], parts["retention"])
+        return kind(aggregate(name), retention, Accuracy(eps, delta), seed=1, **options)
+
+    @staticmethod
+    def _arrays(parts: dict[str, Any]) -> tuple[Any, Any]:
+        dtype = np.int64 if parts["synopsis"][1] == "sum v" else np.float64
+        return np.array(parts["on"], np.int64), np.array(parts["x"], dtype)
+
+    def _update(self, parts: dict[str, Any]) -> int:
+        on, x = self._arrays(parts)
+        made = self._make(parts)
+        n = len(on)
+        compared = 0
+        for a, b in pairwise([0, *(min(cut, n) for cut in sorted(parts["cuts"])), n]):
+            made.update(on[a:b], x[a:b])
+            if parts["save"]:
+                data, made = made.save(), self._make(parts)
+                made.load(data)
+            if b:
+                self._compare(parts, made.query(), self._window(parts, b, parts["on"][b - 1]), f"after {b} values")
+                compared += 1
+        return compared
+
+    def _roll(self, parts: dict[str, Any]) -> int:
+        on, x = self._arrays(parts)
+        every = parts["every"]
+        answers = self._make(parts).roll(on, x, every)
+        if len(answers) != len(on) // every:
+            raise Mismatch("roll: number of answers", f"{len(answers)} answers to {len(on)} values by {every}")
+        for i, answer in enumerate(answers):
+            end = (i + 1) * every
+            found = (
+                None if self._is_missing(parts, answer, end) else answer.item() if hasattr(answer, "item") else answer
+            )
+            self._compare(parts, found, self._window(parts, end, parts["on"][end - 1]), f"roll, after {end} values")
+        return len(answers)
+
+    def _is_missing(self, parts: dict[str, Any], answer: Any, end: int) -> bool:
+        """A roll answers in floats, where what is not defined is NaN."""
+        wanted = self._expected(parts, self._window(parts, end, parts["on"][end - 1]))
+        known = wanted.value if isinstance(wanted, Known) else wanted
+        return known is None and isinstance(answer, float) and np.isnan(answer)
+
+    def _answers(self, parts: dict[str, Any]) -> int:
+        on, x = self._arrays(parts)
+        answers = self._make(parts).answers(on, x, np.array(parts["moments"], np.int64))
+        for moment, answer in zip(parts["moments"], answers, strict=True):
+            end = sum(t <= moment for t in parts["on"])
+            self._compare(parts, answer, self._window(parts, end, moment), f"at {moment}")
+        return len(answers)
+
+    @staticmethod
+    def _window(parts: dict[str, Any], end: int, now: int) -> list[Any]:
+        """The values in the window once `end` values came and it is `now`."""
+        if parts["retention"] == "count":
+            return list(parts["x"][max(0, end - parts["length"]) : end])
+        chosen = zip(parts["on"][:end], parts["x"][:end], strict=True)
+        return [value for t, value in chosen if t > now - parts["length"]]
+
+    @staticmethod
+    def _expected(parts: dict[str, Any], values: Sequence[Any]) -> Any:
+        name = parts["synopsis"][1]
+        column = name.partition(" ")[2]
+        try:
+            return expected(name, [{column: value} for value in values])
+        except Overflow:
+            raise NotACase from None
+
+    def _compare(self, parts: dict[str, Any], found: Any, values: Sequence[Any], where: str) -> None:
+        synopsis, name, eps, _ = parts["synopsis"]
+        wanted = self._expected(parts, values)
+        what = name.partition(" ")[0]
+        right = within(synopsis, what, eps, found, wanted, values) if eps else agrees(found, wanted)
+        if not right:
+            said = f"{parts['how']}, {where}: found {found}, expected {wanted} of {list(values)}"
+            raise Mismatch(f"{synopsis} {name}: differs", said)
