@@ -317,7 +317,7 @@ def test_what_cannot_be_is_refused_in_plain_words() -> None:
 def test_a_saved_state_must_be_of_the_same_synopsis() -> None:
     saved = TwoStacks(wr.sum("x"), Retention(3)).save()
     other: list[tuple[Synopsis, str]] = [
-        (DABA(wr.sum("x"), Retention(3)), "the state of a synopsis TwoStacks; it must be one of DABA"),
+        (DABA(wr.sum("x"), Retention(3)), "of kind 'synopsis TwoStacks', expected 'synopsis DABA'"),
         (TwoStacks(wr.sum("x"), Retention(4)), "saved with length=3, and now it is length=4"),
         (TwoStacks(wr.sum("y"), Retention(3)), "aggregate"),
         (TwoStacks(wr.sum("x"), Retention(3), integral=True), "integral=False, and now it is integral=True"),
@@ -325,5 +325,5 @@ def test_a_saved_state_must_be_of_the_same_synopsis() -> None:
     for synopsis, message in other:
         with refusal(SourceError, message):
             synopsis.load(saved)
-    with refusal(SourceError, "no saved synopsis"):
+    with refusal(SourceError, "the saved state is damaged"):
         TwoStacks(wr.sum("x"), Retention(3)).load(b"nonsense")

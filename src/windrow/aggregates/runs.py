@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
+from windrow.saved import check_that
+
 Array = npt.NDArray[Any]
 Indices = npt.NDArray[np.int64]
 
@@ -266,8 +268,18 @@ def from_columns(values: pa.ChunkedArray, counts: pa.ChunkedArray, dtype: np.dty
     """The runs of `as_columns`."""
     values, counts = values.combine_chunks(), counts.combine_chunks()
     length = np.asarray(pc.list_value_length(values)).astype(np.int64)
+    check_that((length == np.asarray(pc.list_value_length(counts))).all(), "a count for each value")
     begin = np.cumsum(length) - length
     spans = np.column_stack([begin, length, length, length])
     cursor = np.array([length.sum(), 0], np.int64)
     flat, often = (np.array(lists.flatten().to_numpy(zero_copy_only=False)) for lists in (values, counts))
+    check_that(flat.size == often.size and flat.dtype.kind in "if" and (often > 0).all(), "values with their counts")
     return Runs(flat.astype(dtype), often.astype(np.int64), spans, cursor)
+
+
+def totals(runs: Runs) -> Indices:
+    """How many values each run stands for, if runs lie one behind the other."""
+    before = np.concatenate([[0], np.cumsum(runs.counts)])
+    begin = runs.spans[:, BEGIN]
+    counted: Indices = before[begin + runs.lengths] - before[begin]
+    return counted

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from windrow.aggregates import runs as growing
 from windrow.aggregates.runs import Runs
+from windrow.saved import check_that
 
 Array = npt.NDArray[Any]
 Indices = npt.NDArray[np.int64]
@@ -72,19 +73,29 @@ class States:
 
     def read(self, prefix: str, table: pa.Table) -> States:
         """The states of `columns`, of the kind that these are."""
-        seen = np.array(table.column(f"{prefix}seen").to_numpy(), np.int64)
+        seen = np.array(_full(table, f"{prefix}seen").to_numpy(), np.int64)
+        check_that((seen >= 0).all(), "no fewer than 0 values in a frame")
         numbers = np.empty((seen.size, self.numbers.shape[1]), self.numbers.dtype)
         for i in range(numbers.shape[1]):
-            column = table.column(f"{prefix}numbers{i}")
+            name = f"{prefix}numbers{i}"
             if self.kind is None:
-                numbers[:, i] = column.to_numpy()
+                numbers[:, i] = _full(table, name).to_numpy()
             else:
-                numbers[:, i] = as_objects(column)
+                numbers[:, i] = as_objects(table.column(name))
         runs = None
         if self.runs is not None:
-            values, counts = (table.column(f"{prefix}{name}") for name in ("values", "counts"))
+            values, counts = (_full(table, f"{prefix}{name}") for name in ("values", "counts"))
             runs = growing.from_columns(values, counts, self.runs.values.dtype)
+            # Results are given as much room as values were seen.
+            check_that((growing.totals(runs) == seen).all(), "each frame to hold the values that it has seen")
         return States(seen, numbers, runs, self.kind)
+
+
+def _full(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """A column that has no nulls."""
+    column = table.column(name)
+    check_that(not column.null_count, f"no nulls in column {name!r}")
+    return column
 
 
 def as_objects(column: pa.Array | pa.ChunkedArray) -> Array:

@@ -98,7 +98,7 @@ class Arrivals:
         self.watermark = about["watermark"]
         self.waiting.restore(index, about["next"])
         if self.ordered:
-            self.last = np.array(known.column("last").to_numpy())
+            self.last = np.array(known.column("last").to_numpy(), self.last.dtype)
 
     def _late(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
         on = self.waiting.instants(table)

@@ -22,11 +22,14 @@ from windrow.frames.clock import LARGEST, Clock
 from windrow.frames.filling import Pairs, Placed, pairs_of, taken
 from windrow.frames.groups import Directory
 from windrow.frames.ordering import sorted_as_spark
-from windrow.frames.packing import check_state, columns_of, fields_of, pack, unpack
+from windrow.frames.packing import about_of, check_state, columns_of, fields_of, save_tables, saved_tables
 from windrow.frames.records import Array
 from windrow.frames.shelf import ROWS_A_PIECE, Shelf, TimedShelf, Waiting
+from windrow.saved import check_indices, check_that, reading
 
 VERSION = 1
+KIND = "fill"
+"""The kind of a saved bucket."""
 
 
 @dataclass(frozen=True)
@@ -421,7 +424,7 @@ class Filler:
             pa.table(columns_of("", self.under_way)),
             pa.table(open_frames),
         ]
-        return pack(tables if self.rows is None else [*tables, self.rows])
+        return save_tables(KIND, tables if self.rows is None else [*tables, self.rows])
 
     @classmethod
     def load(cls, plan: FillPlan, shelf: Shelf, data: bytes | None) -> Filler:
@@ -429,25 +432,43 @@ class Filler:
         filler = cls(plan, shelf)
         if data is None:
             return filler
-        groups, coming, kept, under_way, open_frames, *rows = unpack(data)
-        about = json.loads(groups.schema.metadata[b"windrow"])
+        tables = saved_tables(data, KIND)
+        about = about_of(tables[0])
         check_state(about, VERSION, plan.asked)
-        filler.directory.encode([groups.column(key) for key in plan.keys], groups.num_rows)
-        filler.coming.restore(coming, about["next"][0])
-        filler.kept.restore(kept, about["next"][1])
-        filler.under_way = fields_of("", filler.under_way, under_way)
-        filler.open = fields_of("", filler.open, open_frames)
-        filler.states = [k.empty(0).read(f"aggregate{j}.", open_frames) for j, k in enumerate(plan.keepers)]
-        filler.rows = rows[0] if rows else None
-        filler.watermark, filler._looked_through = about["watermark"], about["looked_through"]
-        filler.held = Held(**about["held"])
+        with reading():
+            filler._restore(about, *tables)
         return filler
+
+    def _restore(
+        self,
+        about: dict[str, Any],
+        groups: pa.Table,
+        coming: pa.Table,
+        kept: pa.Table,
+        under_way: pa.Table,
+        open_frames: pa.Table,
+        *rows: pa.Table,
+    ) -> None:
+        self.directory.restore([groups.column(key) for key in self.plan.keys], groups.num_rows)
+        self.coming.restore(coming, about["next"][0])
+        self.kept.restore(kept, about["next"][1])
+        self.under_way = fields_of("", self.under_way, under_way)
+        self.open = fields_of("", self.open, open_frames)
+        for name, placed in (("frames under way", self.under_way), ("open frames", self.open)):
+            check_indices(f"groups of {name}", placed.group, groups.num_rows)
+        self.states = [k.empty(0).read(f"aggregate{j}.", open_frames) for j, k in enumerate(self.plan.keepers)]
+        self.rows = rows[0] if rows else None
+        if self.plan.frame_columns:
+            travels = 0 if self.rows is None else self.rows.num_rows
+            check_that(travels == self.open.group.size, f"rows for {self.open.group.size} open frames, got {travels}")
+        self.watermark, self._looked_through = about["watermark"], about["looked_through"]
+        self.held = Held(**about["held"])
 
 
 def filling_told(data: bytes) -> dict[str, Any]:
     """What a saved bucket tells of the tuples that it held."""
-    groups, coming, kept, _, open_frames, *_ = unpack(data)
-    held = Held(**json.loads(groups.schema.metadata[b"windrow"])["held"])
+    groups, coming, kept, _, open_frames, *_ = saved_tables(data, KIND)
+    held = Held(**about_of(groups)["held"])
     return {
         "held": sum(coming["rows"].to_pylist()) + sum(kept["rows"].to_pylist()),
         "open": open_frames.num_rows,

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
+from windrow.saved import check_that
+
 Codes = npt.NDArray[np.int64]
 
 WIDEST_TABLE = 1 << 22
@@ -50,6 +52,11 @@ class Directory:
             if looked_up is not None:
                 return looked_up
         return self._hash(arrays)
+
+    def restore(self, columns: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> None:
+        """Know again groups that were saved, in their order; before any others."""
+        codes = self.encode(columns, rows)
+        check_that(rows == len(self) and (codes == np.arange(rows)).all(), f"{rows} different groups")
 
     def keys(self) -> list[pa.Array]:
         """The values of the `by` columns, one row a group, in the order of their codes."""

@@ -1,4 +1,4 @@
-"""Frames and states as Arrow, to be sent from task to task or kept."""
+"""Frames and states as Arrow: bare where they are sent from task to task, with a header where they are kept."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.frames.framer import Framer, Frames, State
-from windrow.frames.records import Groups
-from windrow.saved import check_same, check_version
+from windrow.frames.records import OPEN, Groups, Records
+from windrow.saved import check_indices, check_same, check_that, check_version, reading, seal, unseal
 
 
 def pack(tables: Sequence[pa.Table]) -> bytes:
@@ -32,6 +32,21 @@ def unpack(data: bytes | pa.Buffer) -> list[pa.Table]:
     return tables
 
 
+def save_tables(kind: str, tables: Sequence[pa.Table]) -> bytes:
+    """Several tables as a saved state."""
+    return seal(kind, pack(tables))
+
+
+def saved_tables(data: bytes, kind: str) -> list[pa.Table]:
+    """The tables of a saved state of that kind, if they are whole; those from before there were headers too."""
+    payload = unseal(data, kind, bare=True)
+    with reading():
+        tables = unpack(payload)
+        for table in tables:
+            table.validate(full=True)
+    return tables
+
+
 def check_state(about: Mapping[str, Any], version: int, now: Mapping[str, Any]) -> None:
     """Refuse a state that this code, or a query that asks for what `now` says, cannot go on from."""
     check_version("the checkpoint holds a state", about["version"], version, "start with a new checkpoint")
@@ -44,9 +59,17 @@ def check_plan(asked: Mapping[str, Any] | None, now: Mapping[str, Any]) -> None:
     check_same("the checkpoint was written", asked or {}, now, asked or (), remedy)
 
 
-def plan_of(data: bytes) -> dict[str, Any]:
+def about_of(table: pa.Table) -> dict[str, Any]:
+    """What the first table of a saved state says about it."""
+    with reading():
+        about: dict[str, Any] = json.loads(table.schema.metadata[b"windrow"])
+        check_that({"version", "plan"} <= about.keys(), "a version and a plan")
+    return about
+
+
+def plan_of(data: bytes, kind: str) -> dict[str, Any]:
     """What a saved state was asked for."""
-    asked: dict[str, Any] = json.loads(unpack(data)[0].schema.metadata[b"windrow"])["plan"]
+    asked: dict[str, Any] = about_of(saved_tables(data, kind)[0])["plan"]
     return asked
 
 
@@ -78,7 +101,9 @@ def fields_of(prefix: str, like: Any, table: pa.Table) -> Any:
 
 
 def _numpy(table: pa.Table, name: str, dtype: Any) -> Any:
-    return np.array(table.column(name).to_numpy(), dtype=dtype)
+    column = table.column(name)
+    check_that(not column.null_count, f"no nulls in column {name!r}")
+    return np.array(column.to_numpy(), dtype=dtype)
 
 
 def pack_state(state: State) -> list[pa.Table]:
@@ -94,7 +119,18 @@ def unpack_state(tables: Sequence[pa.Table], framer: Framer) -> State:
     groups, open_frames = tables
     states = tuple(keeper.empty(0).read(f"aggregate{j}.", open_frames) for j, keeper in enumerate(framer.keepers))
     like = Groups(np.empty(0, np.int64), np.empty((0, framer.automaton.width), np.int64), framer.groups.memo[:0])
-    return State(fields_of("", like, groups), fields_of("", framer.room(0), open_frames), states)
+    state = State(fields_of("", like, groups), fields_of("", framer.room(0), open_frames), states)
+    _check_records(state.groups, state.records)
+    return state
+
+
+def _check_records(groups: Groups, records: Records) -> None:
+    """Refuse places that kernels would write to and that do not exist."""
+    check_indices("groups of open frames", records.group, groups.next.size)
+    check_indices("open frames of groups", groups.open, records.group.size, least=-1)
+    held, slot = np.nonzero(groups.open >= 0)
+    check_that((records.group[groups.open[held, slot]] == held).all(), "each group to have open frames of its own")
+    check_that((records.status == OPEN).all(), "all frames to be open")
 
 
 def pack_frames(frames: Frames) -> pa.Table:

@@ -11,8 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.frames.clock import Clock
-from windrow.frames.packing import pack, unpack
+from windrow.frames.packing import save_tables, saved_tables
+from windrow.saved import check_that, reading
 
+ROWS = "rows"
+"""The kind of a saved piece."""
 ROWS_A_PIECE = 4_096
 """Waiting tuples are cut into pieces of at least so many …"""
 PIECES_A_BATCH = 8
@@ -76,13 +79,18 @@ class TimedShelf:
         order = np.argsort(on, kind="stable")
         for rows in np.array_split(order, min(most, -(-on.size // ROWS_A_PIECE))):
             piece = Waiting(self.next, on[rows[0]].item(), on[rows[-1]].item(), rows.size)
-            self.shelf.put(piece.number, pack([table.take(pa.array(rows)).combine_chunks()]))
+            self.shelf.put(piece.number, save_tables(ROWS, [table.take(pa.array(rows)).combine_chunks()]))
             self.pieces.append(piece)
             self.next += self.stride
 
     def read(self, piece: Waiting) -> pa.Table:
         """The tuples of a piece, which stays where it is."""
-        (table,) = unpack(self.shelf.read(piece.number))
+        table = piece_of(self.shelf.read(piece.number))
+        with reading():
+            on = self.instants(table)
+            found = (on.size, on.min().item(), on.max().item())
+        wanted = (piece.rows, piece.low, piece.high)
+        check_that(found == wanted, f"piece {piece.number} of the waiting rows to have {wanted}, got {found}")
         return table
 
     def drop(self, pieces: Sequence[Waiting]) -> None:
@@ -128,3 +136,12 @@ class TimedShelf:
     def restore(self, index: pa.Table, following: int) -> None:
         """Know again what is where; `following` is the next piece's number."""
         self.pieces, self.next = [Waiting(**row) for row in index.to_pylist()], following
+        numbers = [piece.number for piece in self.pieces]
+        check_that(max(numbers, default=-1) < following, f"waiting pieces below {following}, got {numbers}")
+
+
+def piece_of(data: bytes) -> pa.Table:
+    """The rows of a piece."""
+    with reading():
+        (table,) = saved_tables(data, ROWS)
+    return table

@@ -23,11 +23,14 @@ from windrow.frames.fragments import FRAGMENT, FragmentFramer, Pieces
 from windrow.frames.framer import Frames
 from windrow.frames.groups import Directory
 from windrow.frames.ordering import read_in_order
-from windrow.frames.packing import check_state, pack, pack_state, unpack, unpack_state
+from windrow.frames.packing import about_of, check_state, pack_state, save_tables, saved_tables, unpack_state
 from windrow.frames.request import Layout, Reader, Request, frames_table
-from windrow.frames.shelf import Shelf
+from windrow.frames.shelf import Shelf, piece_of
+from windrow.saved import check_that, reading
 
 VERSION = 1
+KIND = "frames"
+"""The kind of a saved bucket."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class StreamPlan:
     ordered: bool = False
     fragments: bool = False
 
+    kind: ClassVar[str] = KIND
     state: ClassVar[tuple[str, str]] = ("groups", "waiting")
     """Under which names a bucket's state and its pieces of tuples are kept."""
 
@@ -164,7 +168,7 @@ class StreamFramer:
         about = {"version": VERSION, "plan": self.plan.fingerprint, **self.arrivals.about()}
         keys["clock"] = pa.nulls(groups.size, self.plan.request.clock.type)
         known = pa.table({"group": groups, **keys}).replace_schema_metadata({"windrow": json.dumps(about)})
-        return pack([known, self.arrivals.waiting.index(), *pack_state(self.framer.export(groups))])
+        return save_tables(KIND, [known, self.arrivals.waiting.index(), *pack_state(self.framer.export(groups))])
 
     @classmethod
     def load(cls, plan: StreamPlan, shelf: Shelf, data: bytes | None) -> StreamFramer:
@@ -172,23 +176,32 @@ class StreamFramer:
         bucket = cls(plan, shelf)
         if data is None:
             return bucket
-        known, waiting, *state = unpack(data)
-        about = json.loads(known.schema.metadata[b"windrow"])
+        tables = saved_tables(data, KIND)
+        about = about_of(tables[0])
         check_state(about, VERSION, plan.fingerprint)
-        bucket.reader.directory.encode([known.column(f"by{i}") for i in range(len(plan.request.by))], known.num_rows)
-        bucket.framer.adopt(np.arange(known.num_rows), unpack_state(state, bucket.framer))
-        bucket.arrivals.restore(about, known, waiting)
+        with reading():
+            bucket._restore(about, *tables)
         return bucket
+
+    def _restore(self, about: dict[str, Any], known: pa.Table, waiting: pa.Table, *state: pa.Table) -> None:
+        self.reader.directory.restore(
+            [known.column(f"by{i}") for i in range(len(self.plan.request.by))], known.num_rows
+        )
+        held = unpack_state(state, self.framer)
+        check_that(held.groups.next.size == known.num_rows, "as many states as groups")
+        self.framer.adopt(np.arange(known.num_rows), held)
+        self.arrivals.restore(about, known, waiting)
 
 
 class Snapshot:
     """A saved bucket as anyone can read it who does not know the query: its open frames and waiting tuples."""
 
     def __init__(self, data: bytes) -> None:
-        self.known, self.waiting, self.groups, self.open = unpack(data)
-        self.by = json.loads(self.known.schema.metadata[b"windrow"])["plan"]["by"]
-        self.keys = [self.known.column(f"by{i}").combine_chunks() for i in range(len(self.by))]
-        self.clock = Clock.of(self.known.schema.field("clock").type, "on")
+        with reading():
+            self.known, self.waiting, self.groups, self.open = saved_tables(data, KIND)
+            self.by = about_of(self.known)["plan"]["by"]
+            self.keys = [self.known.column(f"by{i}").combine_chunks() for i in range(len(self.by))]
+            self.clock = Clock.of(self.known.schema.field("clock").type, "on")
 
     @property
     def schema(self) -> pa.Schema:
@@ -203,7 +216,7 @@ class Snapshot:
         directory = Directory([key.type for key in self.keys])
         directory.encode(self.keys, self.known.num_rows)
         waiting = np.zeros(max(self.known.num_rows, len(directory)), np.int64)
-        for table in (table for data in pieces for table in unpack(data)):
+        for table in map(piece_of, pieces):
             group = directory.encode([table.column(f"by{i}") for i in range(len(self.by))], table.num_rows)
             waiting = np.append(waiting, np.zeros(len(directory) - waiting.size, np.int64))
             np.add.at(waiting, group, 1)

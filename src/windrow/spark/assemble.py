@@ -13,12 +13,15 @@ from pyspark.sql.types import StructType
 
 from windrow.errors import ColumnError, SpecError
 from windrow.frames.fragments import put_together
-from windrow.frames.packing import pack, unpack
-from windrow.spark.buckets import BUCKET, BUCKETS, bucket_of, in_buckets, out_of_buckets
+from windrow.frames.packing import pack, save_tables, saved_tables, unpack
+from windrow.saved import BARE
+from windrow.spark.buckets import BUCKET, BUCKETS, StateKind, bucket_of, in_buckets, out_of_buckets
 from windrow.spark.resolve import FRAME_COLUMNS, check_keys, column
 from windrow.spark.versions import to_arrow_schema
 
 MARKS = ("fragment", "final")
+KIND = "assemble"
+"""The kind of what is kept."""
 
 
 def assemble(fragments: DataFrame) -> DataFrame:
@@ -90,15 +93,18 @@ class Assembler(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name what is kept."""
         self.open = handle.getValueState("open", "data binary")
+        self.kind = StateKind(handle, KIND)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Fragments arrived."""
         kept = self.open.get()
-        pieces = unpack(kept[0]) if kept else []
+        if kept is None or kept[0].startswith(BARE):
+            self.kind.settle()
+        pieces = saved_tables(kept[0], KIND) if kept else []
         for frame in rows:
             for data in frame["data"]:
                 pieces += unpack(data)
         if pieces:
             whole, rest = put_together(pa.concat_tables(pieces), self.by)
-            self.open.update((pack([rest]),))
+            self.open.update((save_tables(KIND, [rest]),))
             yield pd.DataFrame({"data": [pack([whole.drop_columns(list(MARKS))])]})

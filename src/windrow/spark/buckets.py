@@ -16,10 +16,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.types import StructType
 
-from windrow.errors import DataError, SessionError, SpecError
+from windrow.errors import DataError, SessionError, SourceError, SpecError
 from windrow.frames.ordering import in_larger_tables
 from windrow.frames.packing import pack, unpack
 from windrow.frames.pieces import MapInArrow
+from windrow.saved import BARE, damaged
 from windrow.spark.checkpoint import in_schema
 from windrow.spark.versions import to_arrow_schema
 
@@ -118,11 +119,35 @@ def _by_bucket(table: pa.Table) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch([pa.array(buckets, pa.int32()), none, pa.array(data, pa.binary())], schema=_PACKED)
 
 
+class StateKind:
+    """Which operation a bucket's state is of, under a name that is the same for all of them.
+
+    Each operation keeps its state under names of its own, so on a checkpoint of another one it would find nothing and
+    begin from an empty state. Spark compares only states of the same name when a query restarts.
+    """
+
+    def __init__(self, handle: StatefulProcessorHandle, kind: str) -> None:
+        self._kind = kind
+        self._value = handle.getValueState("kind", "kind string")
+
+    def settle(self) -> None:
+        """Refuse a bucket of another operation; a new bucket is of this one from now on."""
+        found = self._value.get()
+        if found is None:
+            self._value.update((self._kind,))
+        elif found[0] != self._kind:
+            raise SourceError(
+                f"the checkpoint holds the state of wr.{found[0]}, and the query is one of wr.{self._kind}: start with "
+                f"a new checkpoint, or restart the query of wr.{found[0]}"
+            )
+
+
 class BucketState:
     """A bucket's state in Spark's state store, and the timer that wakes it at its next event."""
 
-    def __init__(self, handle: StatefulProcessorHandle, name: str, pieces: str, buckets: int) -> None:
+    def __init__(self, handle: StatefulProcessorHandle, kind: str, name: str, pieces: str, buckets: int) -> None:
         self._handle, self._buckets = handle, buckets
+        self._kind = StateKind(handle, kind)
         self._value = handle.getValueState(name, "buckets int, timer long, data binary")
         self.shelf = StateShelf(handle, pieces)
         self._timer: int | None = None
@@ -136,6 +161,8 @@ class BucketState:
                 f"buckets={buckets}, or start with a new checkpoint"
             )
         saved: bytes | None = data
+        if saved is None or saved.startswith(BARE):
+            self._kind.settle()
         return saved
 
     def save(self, data: bytes, event: int | None, reached: int, expired: int | None) -> None:
@@ -166,7 +193,8 @@ class StateShelf:
     def read(self, number: int) -> bytes:
         """Give a piece."""
         kept = self._pieces.getValue((number,))
-        assert kept is not None
+        if kept is None:
+            raise damaged(f"expected piece {number} of the waiting rows, got nothing")
         data: bytes = kept[0]
         return data
 

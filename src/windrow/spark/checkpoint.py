@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from windrow.errors import SourceError, SpecError
+from windrow.frames import fill_stream
 from windrow.frames.fill_stream import filling_told
 from windrow.frames.packing import check_plan, plan_of
 from windrow.frames.stream import Snapshot, StreamPlan
@@ -26,6 +27,8 @@ FRAMING, SLIDING = StreamPlan.state, SlidePlan.state
 """Under which names the operators keep a bucket's state and its pieces of tuples: the framing one, that of windows …"""
 FILLING = ("filling", "tuples")
 """… and the filling one."""
+KINDS = {FRAMING[0]: StreamPlan.kind, SLIDING[0]: SlidePlan.kind, FILLING[0]: fill_stream.KIND}
+"""The kind of a state by the name that it is kept under."""
 
 _BUFFERS = pa.schema(
     [
@@ -123,7 +126,7 @@ def buckets_of(
             f"such as operator={operators[0]}"
         )
     told = [state.where("piece is null").select("data").first() for state in found]
-    plans = [None if first is None else plan_of(bytes(first["data"])) for first in told]
+    plans = [None if first is None else plan_of(bytes(first["data"]), KINDS[names[0]]) for first in told]
     for state, plan in zip(found, plans, strict=True):
         if plan is None or plan == asked:
             return state
@@ -162,7 +165,7 @@ def _operators(spark: SparkSession, checkpoint: str, name: str) -> list[int]:
 
 def _no_state(checkpoint: str, name: str, error: Exception | None = None, operator: int | None = None) -> SourceError:
     where = "" if operator is None else f"operator {operator} of "
-    of = {FRAMING[0]: "windrow.frames", SLIDING[0]: "windrow.slide"}.get(name, "windrow.fill")
+    of = f"windrow.{KINDS[name]}"
     why = f": {str(error).strip().splitlines()[0]}" if error else ""
     return SourceError(f"checkpoint {checkpoint!r}: {where}the query holds no state of {of}{why}")
 

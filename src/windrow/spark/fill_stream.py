@@ -25,7 +25,7 @@ from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from windrow.errors import SpecError, TypeMismatchError, UnsupportedError
 from windrow.frames.clock import Clock
-from windrow.frames.fill_stream import Filler, FillPlan
+from windrow.frames.fill_stream import KIND, Filler, FillPlan
 from windrow.frames.packing import pack, unpack
 from windrow.frames.stream import StreamFramer, StreamPlan
 from windrow.spark.buckets import BUCKETS, BucketState, check_state_store, in_buckets, out_of_buckets
@@ -319,7 +319,7 @@ class FillProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name what is kept: frames with all they need, and tuples."""
-        self.state = BucketState(handle, "filling", "tuples", self.buckets)
+        self.state = BucketState(handle, KIND, *FILLING, self.buckets)
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
         """A table is there before the stream begins."""

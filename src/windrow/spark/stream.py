@@ -199,7 +199,7 @@ class BucketProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name what is kept: all that groups need, and the tuples that wait."""
-        self.state = BucketState(handle, *self.plan.state, self.buckets)
+        self.state = BucketState(handle, self.plan.kind, *self.plan.state, self.buckets)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Tuples arrived."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.errors import SourceError
-from windrow.saved import check_same, check_version
+from windrow.saved import check_same, check_that, check_version, reading, seal, unseal
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 ABOUT = b"windrow.synopsis"
@@ -39,21 +39,38 @@ def pack_arrays(kind: str, version: int, arguments: Mapping[str, Any], arrays: A
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
         writer.write_batch(pa.record_batch(columns, schema=schema))
-    return bytes(sink.getvalue())
+    return seal(_of(kind), sink.getvalue())
 
 
 def unpack_arrays(data: bytes, kind: str, version: int, arguments: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
     """The arrays of `pack_arrays`, free to be written to, if they are the state of a synopsis like this one."""
-    try:
-        reader = pa.ipc.open_stream(data)
+    payload = unseal(data, _of(kind), bare=True)
+    with reading():
+        reader = pa.ipc.open_stream(payload)
         batch = reader.read_next_batch()
+        batch.validate(full=True)
+        check_that(batch.num_rows == 1 and _at_end(reader), "one row of arrays")
         about = json.loads(reader.schema.metadata[ABOUT])
-    except (pa.ArrowInvalid, KeyError, TypeError, StopIteration) as problem:
-        raise SourceError(f"these bytes are no saved synopsis: {problem}; they must be what save() gave") from None
-    _check(about, kind, version, _plain(arguments))
-    return {
-        name: np.array(batch.column(name).values.to_numpy()).reshape(shape) for name, shape in about["shapes"].items()
-    }
+        _check(about, kind, version, _plain(arguments))
+        shapes = about["shapes"]
+        check_that([*shapes] == batch.schema.names, "the shape of each array")
+        return {name: _array(batch.column(name), shape) for name, shape in shapes.items()}
+
+
+def _at_end(reader: pa.RecordBatchReader) -> bool:
+    """Whether there is no further batch."""
+    return next(reader, None) is None
+
+
+def _array(column: pa.Array, shape: Sequence[int]) -> npt.NDArray[Any]:
+    flat = column.flatten()
+    check_that(not column.null_count and not flat.null_count, "arrays without nulls")
+    return np.array(flat.to_numpy()).reshape(shape)
+
+
+def _of(kind: str) -> str:
+    """What the header calls a synopsis."""
+    return f"synopsis {kind}"
 
 
 def _check(about: Mapping[str, Any], kind: str, version: int, arguments: Mapping[str, Any]) -> None:

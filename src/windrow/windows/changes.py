@@ -9,6 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.saved import check_indices, check_that
+
 Indices = npt.NDArray[np.int64]
 
 
@@ -55,9 +57,11 @@ class Changes:
         """What is remembered, as Arrow."""
         return pa.table({"group": pa.array(self.group), **{f"r{j}": kept for j, kept in enumerate(self.results)}})
 
-    def restore(self, table: pa.Table) -> None:
+    def restore(self, table: pa.Table, groups: int) -> None:
         """Remember again."""
-        self.group = np.array(table.column("group").to_numpy())
+        self.group = np.array(table.column("group").to_numpy(), np.int64)
+        check_indices("groups with results", self.group, groups)
+        check_that((np.diff(self.group) > 0).all(), "the groups with results in order")
         self.results = [table.column(name).combine_chunks() for name in table.column_names[1:]]
 
     def _remember(self, group: Indices, results: Sequence[pa.Array]) -> None:

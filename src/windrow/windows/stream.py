@@ -16,15 +16,18 @@ import pyarrow as pa
 
 from windrow.frames.arrivals import Arrivals
 from windrow.frames.ordering import read_in_order
-from windrow.frames.packing import check_state, pack, unpack
+from windrow.frames.packing import about_of, check_state, save_tables, saved_tables
 from windrow.frames.request import Layout, Reader
 from windrow.frames.shelf import Shelf
+from windrow.saved import check_indices, check_that, reading
 from windrow.windows.gather import Gatherer
 from windrow.windows.panes import Indices, Panes
 from windrow.windows.request import Slide
 from windrow.windows.slider import Slider
 
 VERSION = 1
+KIND = "slide"
+"""The kind of a saved bucket."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class SlidePlan:
     layout: Layout
     ordered: bool = False
 
+    kind: ClassVar[str] = KIND
     state: ClassVar[tuple[str, str]] = ("panes", "waiting")
     """Under which names a bucket's state and its pieces of tuples are kept."""
 
@@ -129,7 +133,7 @@ class StreamSlider:
             held |= states.columns(f"a{j}_")
         more = [change.table() for change in slider.changes]
         more += [table for kept in slider.kept.values() for table in kept.tables()]
-        return pack([known, self.arrivals.waiting.index(), pa.table(held), *more])
+        return save_tables(KIND, [known, self.arrivals.waiting.index(), pa.table(held), *more])
 
     @classmethod
     def load(cls, plan: SlidePlan, shelf: Shelf, data: bytes | None) -> StreamSlider:
@@ -137,20 +141,41 @@ class StreamSlider:
         bucket = cls(plan, shelf)
         if data is None:
             return bucket
-        known, waiting, held, *more = unpack(data)
-        about = json.loads(known.schema.metadata[b"windrow"])
+        tables = saved_tables(data, KIND)
+        about = about_of(tables[0])
         check_state(about, VERSION, plan.fingerprint)
-        slider = bucket.slider
-        bucket.reader.directory.encode([known.column(f"by{i}") for i in range(len(plan.request.by))], known.num_rows)
-        slider.after = np.array([known.column(f"after{k}").to_numpy() for k in range(len(slider.shapes))])
-        slider.panes = Panes(*(np.array(held.column(name).to_numpy()) for name in ("group", "pane")))
+        with reading():
+            bucket._restore(about, *tables)
+        return bucket
+
+    def _restore(
+        self, about: dict[str, Any], known: pa.Table, waiting: pa.Table, held: pa.Table, *more: pa.Table
+    ) -> None:
+        slider, groups, left = self.slider, known.num_rows, list(more)
+        self.reader.directory.restore([known.column(f"by{i}") for i in range(len(self.slide.by))], groups)
+        slider.after = np.array([_integers(known, f"after{k}") for k in range(len(slider.shapes))])
+        slider.panes = Panes(_integers(held, "group"), _integers(held, "pane"))
+        check_indices("groups of panes", slider.panes.group, groups)
+        check_that(_rises(*slider.panes), "panes in the order of group and number")
         slider.states = [keeper.empty(0).read(f"a{j}_", held) for j, keeper in enumerate(slider.keepers)]
         for change in slider.changes:
-            change.restore(more.pop(0))
+            change.restore(left.pop(0), groups)
         for kept in slider.kept.values():
-            kept.restore([more.pop(0), more.pop(0)])
-        bucket.arrivals.restore(about, known, waiting)
-        if plan.request.unit != "time":
-            gatherer = bucket.gatherer
-            gatherer.counted, gatherer.latest = (np.array(known.column(n).to_numpy()) for n in ("counted", "latest"))
-        return bucket
+            kept.restore([left.pop(0), left.pop(0)], groups)
+        self.arrivals.restore(about, known, waiting)
+        if self.slide.unit != "time":
+            self.gatherer.counted = _integers(known, "counted")
+            self.gatherer.latest = np.array(known.column("latest").to_numpy(), self.slide.clock.dtype)
+            check_that((self.gatherer.counted >= 0).all(), "no fewer than 0 rows in a group")
+
+
+def _integers(table: pa.Table, name: str) -> Indices:
+    column = table.column(name)
+    check_that(not column.null_count, f"no nulls in column {name!r}")
+    return np.array(column.to_numpy(), np.int64)
+
+
+def _rises(group: Indices, number: Indices) -> bool:
+    """Whether panes are in the order of group and number, none twice."""
+    later = (group[1:] == group[:-1]) & (number[1:] > number[:-1])
+    return bool(((group[1:] > group[:-1]) | later).all())

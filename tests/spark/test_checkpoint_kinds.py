@@ -1,0 +1,117 @@
+"""A query on the checkpoint of another operation is refused before it commits anything."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame
+
+import windrow as wr
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
+
+SECOND = 1_000_000
+
+
+def land(folder: Path, number: int, groups: range) -> None:
+    """A file with a few rows of each of some groups."""
+    t = [(60 * number + i) * SECOND for i in range(4) for _ in groups]
+    rows = {"t": pa.array(t, pa.timestamp("us", "UTC")), "g": list(groups) * 4, "v": [1.0] * len(t)}
+    path = folder / f"part-{number}.parquet"
+    pq.write_table(pa.table(rows), path)
+    os.utime(path, (1_600_000_000 + number,) * 2)
+
+
+def source(spark, folder: Path) -> DataFrame:
+    return spark.readStream.schema("t timestamp, g long, v double").parquet(str(folder))
+
+
+def frames(rows: DataFrame) -> DataFrame:
+    return wr.frames(rows.withWatermark("t", "1 second"), wr.Gap("1 hour"), on="t", by="g")
+
+
+def ordered_frames(rows: DataFrame) -> DataFrame:
+    return wr.frames(rows, wr.Gap("1 hour"), on="t", by="g", ordered=True)
+
+
+def slide(rows: DataFrame) -> DataFrame:
+    windows = wr.Tumbling("10 seconds")
+    return wr.slide(rows.withWatermark("t", "1 second"), windows, on="t", by="g", agg={"n": wr.count()})
+
+
+def fill(rows: DataFrame) -> DataFrame:
+    columns = "g long, frame long, start timestamp, end timestamp"
+    known = rows.sparkSession.createDataFrame([], columns)
+    return wr.fill(known, rows.withWatermark("t", "1 second"), on="t", by="g", agg={"n": wr.count()})
+
+
+def assemble(rows: DataFrame) -> DataFrame:
+    marks = ("0L frame", "t start", "t end", "t closed_at", "1L count", "true complete", "0L fragment", "true final")
+    return wr.assemble(rows.selectExpr("g", *marks))
+
+
+def run(result: DataFrame, checkpoint: Path) -> list[str]:
+    """Run to the end; the batches that were committed."""
+    query = (
+        result.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+    ).start()
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+    return committed(checkpoint)
+
+
+def committed(checkpoint: Path) -> list[str]:
+    return sorted(path.name for path in (checkpoint / "commits").iterdir() if path.name.isdigit())
+
+
+@pytest.fixture
+def begun(spark, tmp_path: Path) -> Callable[[Callable[[DataFrame], DataFrame]], Path]:
+    """The checkpoint of a query that has ended, with rows that came since for one group only."""
+    (tmp_path / "in").mkdir()
+    land(tmp_path / "in", 0, range(20))
+
+    def begin(asked: Callable[[DataFrame], DataFrame]) -> Path:
+        run(asked(source(spark, tmp_path / "in")), tmp_path / asked.__name__)
+        return tmp_path / asked.__name__
+
+    return begin
+
+
+def refused(spark, other: Callable[[DataFrame], DataFrame], checkpoint: Path, copy: str, message: str) -> None:
+    mine = shutil.copytree(checkpoint, checkpoint.parent / copy)
+    before = committed(mine)
+    with pytest.raises(StreamingQueryException, match=message):
+        run(other(source(spark, checkpoint.parent / "in")), mine)
+    assert committed(mine) == before
+
+
+def test_frames_are_not_continued_as_something_else(spark, begun, tmp_path):
+    checkpoint, in_order = begun(frames), begun(ordered_frames)
+    land(tmp_path / "in", 1, range(7, 8))
+    for other in (slide, fill):
+        message = f"holds the state of wr.frames, and the query is one of wr.{other.__name__}"
+        refused(spark, other, checkpoint, f"as {other.__name__}", message)
+    refused(spark, assemble, in_order, "as assemble", "holds the state of wr.frames, and the query is one of wr.assem")
+    assert len(run(frames(source(spark, tmp_path / "in")), checkpoint)) > 1
+
+
+def test_windows_are_not_continued_as_frames(spark, begun, tmp_path):
+    checkpoint = begun(slide)
+    land(tmp_path / "in", 1, range(7, 8))
+    refused(spark, frames, checkpoint, "as frames", "holds the state of wr.slide, and the query is one of wr.frames")
+
+
+def test_assembled_frames_are_not_continued_as_frames(spark, begun, tmp_path):
+    checkpoint = begun(assemble)
+    land(tmp_path / "in", 1, range(7, 8))
+    message = "holds the state of wr.assemble, and the query is one of wr.frames"
+    refused(spark, ordered_frames, checkpoint, "as frames", message)
