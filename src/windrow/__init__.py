@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         explain,
         fill,
         frames,
+        guard,
         open_frames,
         parquet,
         register,
@@ -107,6 +108,7 @@ __all__ = [
     "fill",
     "first",
     "frames",
+    "guard",
     "heavy_hitters",
     "histogram",
     "intercept",
@@ -150,8 +152,8 @@ _HOMES = {
     "windrow.frames": ("Aggregate", "Boundary", "Custom", "Delta", "DoubleBoundary", "Gap", "Scheme", "Threshold"),
     "windrow.planner.advise": ("Advice", "advise"),
     "windrow.spark": (
-        "ParquetSource", "assemble", "buffer_stats", "explain", "fill", "frames", "open_frames", "parquet", "register",
-        "register_redis", "session", "slide", "widen",
+        "ParquetSource", "assemble", "buffer_stats", "explain", "fill", "frames", "guard", "open_frames", "parquet",
+        "register", "register_redis", "session", "slide", "widen",
     ),
     "windrow.windows": ("DistinctTimes", "Keep", "Landmark", "Rows", "Sliding", "Tumbling", "Window"),
 }  # fmt: skip

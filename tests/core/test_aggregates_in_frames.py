@@ -22,10 +22,10 @@ from test_filler import Dictionary as FillShelf
 from test_stream import KINDS, Dictionary, _reads, arrivals, table_of
 from windrow.aggregates import BUILTIN
 from windrow.aggregates.keeper import Keeper
+from windrow.frames.assembly import put_together
 from windrow.frames.clock import Clock
 from windrow.frames.fill_stream import Filler, FillPlan
 from windrow.frames.filling import Rows, Summary, taken
-from windrow.frames.fragments import put_together
 from windrow.frames.framer import Framer
 from windrow.frames.heads import HeadFramer
 from windrow.frames.packing import pack_frames, pack_state

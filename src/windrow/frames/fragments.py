@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.counting import Count
@@ -26,7 +25,6 @@ from windrow.frames.framer import Framer, Frames, Tuples
 
 START, COUNT, FRAGMENT = -3, -2, -1
 """Where the piece's aggregates are, after the user's."""
-ROW = "__row"
 
 
 @dataclass(frozen=True)
@@ -110,20 +108,3 @@ class FragmentFramer(Framer):
 def _nothing(n: int) -> Values:
     """Values that are all null."""
     return Values(np.zeros(n, np.int64), np.zeros(n, np.bool_))
-
-
-def put_together(pieces: pa.Table, by: Sequence[str]) -> tuple[pa.Table, pa.Table]:
-    """Fragments as whole frames, and those that lack their last piece, one row each; both have the columns of `pieces`.
-
-    Start, end and count are those of all pieces, the rest is the last piece's.
-    """
-    keys = [*by, "frame"]
-    ordered = pieces.sort_by([(name, "ascending") for name in (*keys, "fragment")])
-    numbered = ordered.append_column(ROW, pa.array(np.arange(len(ordered))))
-    of_all = {"start": "min", "end": "max", "count": "sum"}
-    found = numbered.group_by(keys, use_threads=False).aggregate([*of_all.items(), (ROW, "max")])
-    whole = ordered.take(found[f"{ROW}_max"])
-    for name, how in of_all.items():
-        at = whole.schema.get_field_index(name)
-        whole = whole.set_column(at, whole.schema.field(at), found[f"{name}_{how}"].cast(whole.schema.field(at).type))
-    return whole.filter(whole["final"]), whole.filter(pc.invert(whole["final"]))

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from windrow.spark.checkpoint import buffer_stats, open_frames
     from windrow.spark.explain import explain
     from windrow.spark.fill import fill
+    from windrow.spark.guard import guard
     from windrow.spark.parquet import ParquetSource, parquet
     from windrow.spark.redis import register_redis
     from windrow.spark.session import session
@@ -24,6 +25,7 @@ __all__ = [
     "explain",
     "fill",
     "frames",
+    "guard",
     "open_frames",
     "parquet",
     "register",
@@ -40,6 +42,7 @@ _HOMES = {
     "windrow.spark.checkpoint": ("buffer_stats", "open_frames"),
     "windrow.spark.explain": ("explain",),
     "windrow.spark.fill": ("fill",),
+    "windrow.spark.guard": ("guard",),
     "windrow.spark.parquet": ("ParquetSource", "parquet"),
     "windrow.spark.redis": ("register_redis",),
     "windrow.spark.session": ("session",),

@@ -1,0 +1,82 @@
+"""`wr.assemble` on tables and streams: groups stay apart, repeats are dropped, nothing is returned half."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+import windrow as wr
+from replays import finished
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
+
+COLUMNS = (
+    "g int, frame long, start int, end int, closed_at int, count long, complete boolean, fragment long, final boolean"
+)
+PIECES = [
+    (1, 0, 1, 4, None, 4, False, 0, False),
+    (1, 0, 5, 5, None, 1, False, 1, False),
+    (1, 0, 6, 6, 7, 1, True, 2, True),
+    (2, 0, 1, 2, 3, 2, True, 0, True),
+]
+WHOLE = [(1, 0, 1, 6, 7, 6, True), (2, 0, 1, 2, 3, 2, True)]
+
+
+def rows(found: Any) -> list[tuple]:
+    return sorted(map(tuple, found.select("g", "frame", "start", "end", "closed_at", "count", "complete").collect()))
+
+
+def test_groups_of_a_table_partitioned_by_their_column_stay_apart(spark, tmp_path):
+    spark.createDataFrame(PIECES, COLUMNS).write.partitionBy("g").parquet(str(tmp_path / "pieces"))
+    pieces = spark.read.parquet(str(tmp_path / "pieces"))
+    assert pieces.columns[-1] == "g"
+    with pytest.raises(wr.SpecError, match=r"by: 'g' after 'final'.*e\.g\. by=\['g'\]"):
+        wr.assemble(pieces)
+    assert rows(wr.assemble(pieces, by="g")) == WHOLE
+
+
+def test_by_must_name_group_columns(spark):
+    pieces = spark.createDataFrame(PIECES, COLUMNS)
+    with pytest.raises(wr.ColumnError, match="by: 'frame' describes a frame"):
+        wr.assemble(pieces, by=["frame"])
+    with pytest.raises(wr.ColumnError, match="'h'"):
+        wr.assemble(pieces, by="h")
+    with pytest.raises(wr.SpecError, match=r"not in the order of wr\.frames"):
+        wr.assemble(pieces.select("frame", "g", *pieces.columns[2:]))
+    with pytest.raises(wr.SpecError, match="expected a DataFrame of fragments, got list"):
+        wr.assemble(PIECES)
+
+
+def test_late_rows_are_no_fragments(spark):
+    pieces = spark.createDataFrame(
+        [(*piece, None) for piece in PIECES] + [(1, *[None] * 8, (3,))], f"{COLUMNS}, late struct<t: int>"
+    )
+    found = wr.assemble(pieces)
+    assert "late" not in found.columns
+    assert rows(found) == WHOLE
+
+
+def test_a_stream_waits_for_the_middle_and_returns_no_frame_twice(spark, tmp_path):
+    """The last fragment comes before the middle one; then everything comes again."""
+    batches = [[PIECES[0], PIECES[2]], [PIECES[3]], [PIECES[1], PIECES[0]], PIECES, [PIECES[2]]]
+    for i, batch in enumerate(batches):
+        path = tmp_path / "in" / f"{i}.parquet"
+        spark.createDataFrame(batch, COLUMNS).toPandas().astype({"closed_at": "Int32"}).to_parquet(_made(path))
+        os.utime(path, (1_600_000_000 + i, 1_600_000_000 + i))
+    source = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
+    assert rows(finished(wr.assemble(source), tmp_path)) == WHOLE
+
+
+def test_a_stream_refuses_groups_that_are_mixed(spark, tmp_path):
+    spark.createDataFrame(PIECES, COLUMNS).write.parquet(str(tmp_path / "in"))
+    source = spark.readStream.schema(COLUMNS).parquet(str(tmp_path / "in"))
+    with pytest.raises(StreamingQueryException, match=r"fragment 0 of frame 0 occurs with .*by="):
+        finished(wr.assemble(source, by=[]), tmp_path)
+
+
+def _made(path):
+    path.parent.mkdir(exist_ok=True)
+    return path
