@@ -5,8 +5,9 @@ import pickle
 import pyarrow as pa
 import pytest
 
+import windrow as wr
 from windrow.errors import ColumnError, SpecError, TypeMismatchError, UnsupportedError
-from windrow.frames.predicate import parse_predicate
+from windrow.frames.predicate import canonical, parse_predicate
 
 NAN, INF = float("nan"), float("inf")
 T, F, U = True, False, None
@@ -338,3 +339,41 @@ def test_backticks_are_not_advised_where_no_name_is_involved(text):
         parse_predicate(text)
     assert "backticks" not in str(refusal.value)
     assert repr(text) in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("x > 0.5", "x>0.5"),
+        ("x > 0.5 and y < 2", "( x > 0.5 )  AND (y < 2)"),
+        ("x = 1 or not y <> 2", "(x == 1) OR (NOT (`y` != 2))"),
+        ("x is not null", "not (x IS NULL)"),
+        ("a * b + c > 1", "((a * b) + c) > 1"),
+        ("x between 1 and 2", "(x BETWEEN (1) AND (2))"),
+    ],
+)
+def test_spellings_of_one_condition_have_one_canonical_form(text: str, other: str) -> None:
+    assert canonical(text) == canonical(other)
+    assert canonical(canonical(text)) == canonical(text)
+    assert wr.Threshold(text, close=other).fingerprint == wr.Threshold(other, close=text).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("x > 0.5", "x >= 0.5"),
+        ("x > 0.5", "x > 0.50000001"),
+        ("a * (b + c) > 1", "a * b + c > 1"),
+        ("a and (b or c)", "(a and b) or c"),
+        ("a - (b - c) > 1", "a - b - c > 1"),
+        ("not (a or b)", "not a or b"),
+        ("s = 'A'", "s = 'a'"),
+        ("`a b` > 1", "`a  b` > 1"),
+    ],
+)
+def test_different_conditions_keep_different_canonical_forms(text: str, other: str) -> None:
+    assert canonical(text) != canonical(other)
+
+
+def test_a_condition_that_only_spark_reads_is_its_own_canonical_form() -> None:
+    assert canonical(r"s rlike '\\d+'") == r"s rlike '\\d+'"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -76,6 +76,18 @@ class Scheme(ABC):
                 continue
             shown.append(f"{item.name}={value!r}" if item.kw_only else repr(value))
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    @property
+    def fingerprint(self) -> str:
+        """The scheme in words that are the same for all spellings of its predicates, for saved states."""
+        from windrow.frames.predicate import canonical  # loads a parser, which kernels do not need
+
+        texts = {text for text in self.predicates.values() if isinstance(text, str)}
+        spelled = {item.name: getattr(self, item.name) for item in fields(self)}
+        changes: dict[str, Any] = {
+            name: canonical(text) for name, text in spelled.items() if isinstance(text, str) and text in texts
+        }
+        return repr(replace(self, **changes))
 
     @property
     def properties(self) -> frozenset[Property]:

@@ -73,6 +73,32 @@ class Predicate:
         return CompiledPredicate(self.text, tuple(compiler.used), node)
 
 
+def canonical(text: str) -> str:
+    """Return a spelling that is the same for all spellings of a condition; what only Spark can read stays as it is.
+
+    >>> canonical("speed<40 AND (`lane` <> 2)")
+    '(`speed` < 40) AND (`lane` <> 2)'
+    >>> canonical("((speed < 40) and lane != 2)")
+    '(`speed` < 40) AND (`lane` <> 2)'
+    """
+    try:
+        predicate = parse_predicate(text)
+    except SpecError:
+        return text
+    if predicate._doubt:
+        return text
+    whole = exp.Paren(this=predicate._tree.copy())
+    for paren in reversed(list(whole.find_all(exp.Paren))):
+        if paren is not whole:
+            paren.replace(paren.this)
+    # Parentheses around every part show how it is read, so that two conditions are alike only if they read alike.
+    for node in reversed(list(whole.this.find_all(exp.Binary, exp.Not, exp.Between, exp.In))):
+        if node is not whole.this:
+            node.replace(exp.Paren(this=node.copy()))
+    spelled: str = whole.this.sql(dialect="spark", identify=True)
+    return spelled
+
+
 @lru_cache(maxsize=256)
 def parse_predicate(text: str, option: str = "predicate") -> Predicate:
     """Parse a condition as Spark SQL would write it; `option` is what an error calls it.
