@@ -179,7 +179,9 @@ def test_an_existing_output_is_refused_before_spark_starts(
     tmp_path: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["frames", str(tmp_path), "--on", "t", "--gap", "5", "--out", str(tmp_path)]) == 2
-    assert "it exists already; give --overwrite to replace it" in capsys.readouterr().err
+    assert f"--out: {tmp_path} is the input {tmp_path}; choose another path" in capsys.readouterr().err
+    assert main(["frames", f"{tmp_path}/*.csv", "--on", "t", "--gap", "5", "--out", str(tmp_path)]) == 2
+    assert "exists already; give --overwrite to replace it" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -198,12 +200,13 @@ def landing(tmp_path: Path) -> Path:
         (["--out", "other"], "holds no run to go on with; give --overwrite to replace it"),
         (["--out", "none/jams"], "--out: none/jams: there is no folder"),
         (["--out", "s3a://bucket/jams"], "on this machine"),
-        (["--out", "landing/jams"], "lie in one another; give another folder"),
-        (["--out", ".", "--overwrite"], "lie in one another; give another folder"),
+        (["--out", "landing/jams"], "--out: landing/jams lies inside the input landing; choose another path"),
+        (["--out", ".", "--overwrite"], "--out: . contains the input landing; choose another path"),
+        (["--out", "other", "--overwrite"], "cannot have written it: it contains 'mine'; choose another path"),
         (["--checkpoint", "landing"], "--checkpoint: "),
         (["--checkpoint", "file"], "--checkpoint: file is no folder on this machine"),
         (["--checkpoint", "none/state"], "--checkpoint: none/state: there is no folder"),
-        (["--out", "other", "--overwrite", "--checkpoint", "earlier"], "--overwrite: it begins anew, and --checkpoint"),
+        (["--out", "new", "--overwrite", "--checkpoint", "earlier"], "--overwrite: it begins anew, and --checkpoint"),
     ],
 )
 @pytest.mark.usefixtures("no_spark")

@@ -322,7 +322,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     [
         (["quantile:0.9", "--retention", "9", "--slide", "1"], "is no call of an aggregate"),
         (["middle(x)", "--retention", "9", "--slide", "1"], "there is no aggregate 'middle'"),
-        (["sum(x)", "--retention", "9", "--slide", "1", "--plot", ""], "must end in"),
+        (["sum(x)", "--retention", "9", "--slide", "1", "--plot", ""], "expected a name that ends in .png"),
         (["sum(x)", "--retention", "9", "--slide", "10"], "slide: 10 is more than retention=9"),
         (["sum(x)", "--retention", "9", "--slide", "1", "--model", "none.json"], "cannot be read"),
         (["sum(x)", "--retention", "nine", "--slide", "1"], "invalid int value"),
@@ -356,7 +356,7 @@ def test_calibrate_adapts_the_model(
     assert main(["calibrate", "--out", ""]) == 2
     capsys.readouterr()
     assert main(["calibrate", "--out", str(tmp_path / "model.txt")]) == 2
-    assert "must end in .json" in capsys.readouterr().err
+    assert "expected a name that ends in .json" in capsys.readouterr().err
 
 
 def _few() -> list[object]:

@@ -162,7 +162,7 @@ def test_the_command_prints_theirs_beside_ours_and_writes_all(tmp_path: Path, ca
         (["study", "accuracy", "--seed", "-1"], "--seed: -1 is no seed"),
         (["study", "accuracy", "--seed", "x"], "--seed: invalid int value: 'x'"),
         (["study", "accuracy", "--overwrite"], "--overwrite means nothing without --out"),
-        (["study", "accuracy", "--out", "errors.txt"], "errors.txt is no name of a CSV file"),
+        (["study", "accuracy", "--out", "errors.txt"], "expected a name that ends in .csv, got 'errors.txt'"),
         (["study", "accuracy", "--out", "no/such/folder.csv"], "there is no folder"),
     ],
 )

@@ -263,16 +263,19 @@ def test_a_file_damaged_in_the_middle_is_refused(parquet, out, tmp_path, capsys)
 
 
 def test_an_existing_output_is_kept_unless_it_may_be_replaced(parquet, out, capsys) -> None:
-    (out / "jams.csv").write_text("mine")
+    mine = "detector,frame,start,end,closed_at,count,complete\n"
+    (out / "jams.csv").write_text(mine)
     line = ["frames", parquet, *THRESHOLD, "--out", str(out / "jams.csv")]
-    assert "it exists already" in refused(line, capsys)
-    assert (out / "jams.csv").read_text() == "mine"
+    assert "exists already" in refused(line, capsys)
+    assert (out / "jams.csv").read_text() == mine
     assert "there is no column" in refused([*line, "--overwrite", "--order-by", "lane"], capsys)
-    assert (out / "jams.csv").read_text() == "mine"
+    assert (out / "jams.csv").read_text() == mine
     assert main([*line, "--overwrite"]) == 0
     assert (out / "jams.csv").read_text().startswith("detector,frame,")
     assert main(["frames", parquet, *THRESHOLD, "--out", str(out / "jams.csv"), "--overwrite", "--format", "json"]) == 0
-    assert [path.name for path in out.iterdir()] == ["jams.csv"]
+    for _ in range(2):
+        assert main(["frames", parquet, *THRESHOLD, "--out", str(out / "jams"), "--overwrite"]) == 0
+    assert sorted(path.name for path in out.iterdir()) == ["jams", "jams.csv"]
 
 
 @pytest.mark.slow

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
-from pathlib import Path
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.calls import as_call
 from windrow.commands.schemes import CALL
 from windrow.errors import SpecError, quoted
+from windrow.outputs.pictures import picture_target
 from windrow.planner import advise
-from windrow.planner.plot import check_path
 from windrow.terminal import SparkLog
 
 
@@ -45,7 +44,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, log: SparkLog) -> None:
     """Print the advice, and draw it."""
     if args.plot is not None:
-        check_path(Path(args.plot))
+        picture_target(args.plot, "--plot")
     advice = advise(
         aggregate_of(args.aggregate), retention=args.retention, slide=args.slide, eps=args.eps, delta=args.delta,
         groups=args.groups, prefer=args.prefer, limit_bytes=args.limit_bytes, batch=args.batch, whole=args.whole,

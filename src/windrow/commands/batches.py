@@ -11,11 +11,13 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from windrow.commands.files import QUOTING, SUFFIXES, WRITING, check_types, local_path, read
+from windrow.commands.files import QUOTING, SUFFIXES, WRITING, read
 from windrow.errors import OutputError, SourceError
+from windrow.outputs import Target, local_path
+from windrow.outputs.own import table_folder
 from windrow.spark import ParquetSource
 from windrow.spark.paths import list_files, settle_path
-from windrow.spark.resolve import column
+from windrow.spark.resolve import FRAME_COLUMNS, column
 
 FLUSHED = "flushed"
 READING: dict[str, dict[str, str | bool]] = {
@@ -65,37 +67,34 @@ class BatchFolder:
     goes on, since the same frames then come from the query.
     """
 
-    path: Path
+    target: Target
     form: str
     order: Sequence[str]
     frames: int = field(default=0, init=False)
 
     @classmethod
-    def of(cls, path: str, form: str | None, order: Sequence[str]) -> BatchFolder:
-        """A checked place for results."""
-        target = local_path(path)
-        if target is None:
-            raise OutputError(f"--out: {path}: results are written to paths on this machine")
-        if target.exists() and not target.is_dir():
+    def of(cls, path: str, form: str | None, order: Sequence[str], *, overwrite: bool, source: str) -> BatchFolder:
+        """A place for results, checked but for what is there."""
+        own = table_folder(FRAME_COLUMNS)
+        target = Target.of(path, own, overwrite=overwrite, inputs=[source])
+        if target.path.exists() and not target.path.is_dir():
             raise OutputError(f"--out: {path} is a file; a stream is written to a folder")
-        if not target.absolute().parent.is_dir():
-            raise OutputError(f"--out: {path}: there is no folder {target.absolute().parent}")
-        return cls(target.absolute(), form or SUFFIXES.get(target.suffix.lower(), "parquet"), order)
+        return cls(target, form or SUFFIXES.get(target.path.suffix.lower(), "parquet"), order)
+
+    @property
+    def path(self) -> Path:
+        """The folder, without symbolic links."""
+        return self.target.path
 
     @property
     def is_used(self) -> bool:
         """Whether anything is there."""
         return self.path.exists() and any(self.path.iterdir())
 
-    def make(self, df: DataFrame, *, anew: bool) -> None:
-        """Make the folder, if it can hold such frames; anew if it is to be replaced."""
-        check_types(df, self.path, self.form)
-        try:
-            if anew and self.path.exists():
-                shutil.rmtree(self.path)
-            self.path.mkdir(exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"--out: {self.path}: cannot be written: {error.strerror}") from None
+    def make(self) -> None:
+        """Put an empty folder in place, instead of an earlier one if it may be replaced."""
+        with self.target.writing() as new:
+            new.mkdir()
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Take a batch of the query."""

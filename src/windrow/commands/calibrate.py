@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
 from windrow.errors import OutputError, WindrowError
+from windrow.outputs import Target
 from windrow.planner.grid import Task, calibrate, full_grid, quick_grid, read_lines
 from windrow.planner.measure import FULL, QUICK, Care
 from windrow.planner.model import Model, adapted, fit_model, own_model_path, shipped_model
 from windrow.planner.regression import Diagnosis, Fit
 from windrow.terminal import SparkLog, Table, print_table, steps
+
+MODEL_FIELDS = {"version", "about", "costs"}
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -36,21 +40,22 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, log: SparkLog) -> None:
     """Measure, fit, write."""
-    out = own_model_path() if args.out is None else Path(args.out)
+    out = _out(own_model_path() if args.out is None else Path(args.out))
     try:
-        model = _made(_check_out(out), args.full, args.fresh)
+        model = _made(out, args.full, args.fresh)
     except WindrowError:
         raise
     except OSError as error:
-        raise OutputError(f"--out: {out}: cannot be written: {error.strerror}") from None
+        raise OutputError(f"--out: {out.given}: cannot be written: {error.strerror}") from None
     _show(model, args.full)
-    print(f"wrote the model to {out}", file=sys.stderr)
+    print(f"wrote the model to {out.given}", file=sys.stderr)
 
 
-def _made(out: Path, full: bool, fresh: bool) -> Model:
-    lines = out.with_suffix(".jsonl" if full else ".quick.jsonl")
+def _made(out: Target, full: bool, fresh: bool) -> Model:
+    lines = out.path.with_suffix(".jsonl" if full else ".quick.jsonl")
     tasks, care = (full_grid(), FULL) if full else (quick_grid(), QUICK)
-    done = len(read_lines(lines)) if lines.exists() and not fresh else 0
+    # Reading them also makes sure that they are measurements, before they are forgotten.
+    done = len(read_lines(lines)) if lines.exists() else 0
     if fresh or done >= len(tasks):
         # One that was done is no one that was broken off.
         lines.unlink(missing_ok=True)
@@ -58,7 +63,8 @@ def _made(out: Path, full: bool, fresh: bool) -> Model:
     _measure(tasks, done, lines, care)
     found = read_lines(lines)
     model = fit_model(found) if full else adapted(shipped_model(), found)
-    model.save(out)
+    with out.writing() as new:
+        model.save(new)
     return model
 
 
@@ -104,13 +110,21 @@ def quality(model: Model) -> Table:
     )
 
 
-def _check_out(path: Path) -> Path:
-    if path.suffix.lower() != ".json":
-        raise OutputError(f"--out: {path} is no name of a model; it must end in .json")
-    if path.is_dir():
-        raise OutputError(f"--out: {path} is a folder; give a file")
+def _out(path: Path) -> Target:
     try:
-        path.absolute().parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix.lower() == ".json":
+            path.absolute().parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"--out: {path}: its folder cannot be made: {error.strerror}") from None
-    return path
+    return Target.of(path, _why_no_model, overwrite=True, suffixes=(".json",)).check()
+
+
+def _why_no_model(path: Path) -> str | None:
+    """Recognise a model, of any version."""
+    if path.is_dir():
+        return "it is a folder"
+    try:
+        told = json.loads(path.read_text(encoding="utf-8") or "{}")
+    except (OSError, ValueError):
+        return "it is not a model"
+    return None if told == {} or (isinstance(told, dict) and set(told) >= MODEL_FIELDS) else "it is not a model"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import time
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, MapType, StringType, StructType, VariantType
 
 from windrow.errors import OutputError, SourceError, SpecError
+from windrow.outputs import Target, local_path
+from windrow.outputs.own import table_file, table_folder
 from windrow.spark import ParquetSource, parquet
 from windrow.spark.paths import settle_path
 from windrow.spark.resolve import column
@@ -63,13 +63,6 @@ def format_of(path: str, given: str | None) -> str:
     if local_path(path) is not None and Path(path).is_file():
         raise SpecError(f"{path}: its name does not say what it is; give the format, one of {', '.join(FORMATS)}")
     return "parquet"
-
-
-def local_path(path: str) -> Path | None:
-    """The path on this machine, or None for an address such as `s3a://…`, which is left to Spark."""
-    if "://" not in path:
-        return Path(path)
-    return Path(path.removeprefix("file://")) if path.startswith("file:///") else None
 
 
 def check_input(path: str) -> None:
@@ -123,72 +116,53 @@ def _zoneless_timestamps(spark: SparkSession) -> Iterator[None]:
 class Output:
     """Where a result goes: one file, if the path is named like one, or a folder as Spark writes it."""
 
-    path: Path
+    target: Target
     form: str
-    overwrite: bool
 
     @classmethod
-    def of(cls, path: str, form: str | None, overwrite: bool) -> Output:
-        """A checked output path, or a refusal before any work is done."""
-        target = local_path(path)
-        if target is None:
-            raise OutputError(f"{path}: results are written to paths on this machine")
-        if target.exists() and not overwrite:
-            raise OutputError(f"{path}: it exists already; give --overwrite to replace it")
-        if not target.absolute().parent.is_dir():
-            raise OutputError(f"{path}: there is no folder {target.absolute().parent}")
-        return cls(target, form or SUFFIXES.get(target.suffix.lower(), "parquet"), overwrite)
+    def of(
+        cls,
+        path: str,
+        form: str | None,
+        overwrite: bool,
+        inputs: Sequence[str] = (),
+        columns: Sequence[str] = ("frame",),
+    ) -> Output:
+        """A checked output path, or a refusal before any work is done.
+
+        `columns` are those that every result of the command has; only what has them may be replaced.
+        """
+        suffix = Path(path).suffix.lower()
+        own = table_file(columns) if suffix in SUFFIXES else table_folder(columns)
+        target = Target.of(path, own, overwrite=overwrite, inputs=inputs).check()
+        return cls(target, form or SUFFIXES.get(suffix, "parquet"))
 
     @property
     def is_single(self) -> bool:
         """Whether the path is named like a file."""
-        return self.path.suffix.lower() in SUFFIXES
+        return Path(self.target.given).suffix.lower() in SUFFIXES
 
     def write(self, df: DataFrame, order: Sequence[str]) -> None:
-        """Write beside the path, then move it there: what is at the path is the old or the new, never a half."""
-        check_types(df, self.path, self.form)
+        """Write the result next to its path, then move it there: the path has the old or the new, never a half."""
+        check_types(df, self.target.given, self.form)
         df = df.repartition(1) if self.is_single else df
-        with _temporary_beside(self.path) as folder:
-            ordered = df.sortWithinPartitions(*map(column, order)) if order else df
-            ordered.write.format(self.form).options(**WRITING[self.form]).save(str(folder / "result"))
-            written = next((folder / "result").glob("part-*")) if self.is_single else folder / "result"
-            self._replace(written, folder / "replaced")
-
-    def _replace(self, written: Path, aside: Path) -> None:
-        if self.path.exists():
-            if not self.overwrite:
-                raise OutputError(f"{self.path}: it has come into being meanwhile; it is left as it is")
-            self.path.rename(aside)
-        try:
-            written.rename(self.path)
-        except OSError:
-            if aside.exists():
-                aside.rename(self.path)
-            raise
+        ordered = df.sortWithinPartitions(*map(column, order)) if order else df
+        with self.target.writing() as new:
+            folder = new.with_name("parts") if self.is_single else new
+            try:
+                ordered.write.format(self.form).options(**WRITING[self.form]).save(str(folder))
+            except BaseException:
+                _stop_writing()
+                raise
+            if self.is_single:
+                next(folder.glob("part-*")).rename(new)
 
 
-def check_types(df: DataFrame, path: Path, form: str) -> None:
+def check_types(df: DataFrame, path: Path | str, form: str) -> None:
     """Refuse columns that the format has no way to hold."""
     nested = [field.name for field in df.schema.fields if isinstance(field.dataType, NESTED)]
     if form == "csv" and nested:
         raise OutputError(f"{path}: CSV cannot hold {', '.join(map(repr, nested))}; write Parquet or JSON")
-
-
-@contextmanager
-def _temporary_beside(path: Path) -> Iterator[Path]:
-    """A folder on the same file system, gone afterwards whatever happens."""
-    folder = path.absolute().parent / f".{path.name}.{uuid.uuid4().hex[:8]}.tmp"
-    try:
-        folder.mkdir()
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
-    try:
-        yield folder
-    except BaseException:
-        _stop_writing()
-        raise
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _stop_writing() -> None:

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
     for path in (args.frames, args.input):
         check_input(path)
     forms = format_of(args.frames, args.frames_format), format_of(args.input, args.input_format)
-    output = check_result_arguments(args)
+    output = check_result_arguments(args, [args.frames, args.input])
     with working("starting Spark"):
         spark = quiet_session(log)
     with working("reading", spark):

@@ -12,6 +12,7 @@ from windrow.commands.stream import add_stream_arguments, refuse_stream_argument
 from windrow.spark import explain, frames
 from windrow.spark.nulls import POLICIES
 from windrow.spark.plans import PLANS
+from windrow.spark.resolve import FRAME_COLUMNS
 from windrow.terminal import SparkLog, quiet_session, working
 
 EXAMPLES = """examples:
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
     by, order_by = as_columns(args.by), as_columns(args.order_by)
     check_input(args.input)
     form = format_of(args.input, args.input_format)
-    output = check_result_arguments(args)
+    output = check_result_arguments(args, [args.input], FRAME_COLUMNS)
     with working("starting Spark"):
         spark = quiet_session(log)
     with working("reading", spark):

@@ -11,12 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from windrow.commands.batches import BatchFolder
-from windrow.commands.files import local_path
+from windrow.commands.files import check_types
 from windrow.commands.schemes import as_columns
 from windrow.errors import OutputError, SpecError
+from windrow.outputs import check_apart, local_path
+from windrow.outputs.own import CHECKPOINT, named, strangers
 
 HIDDEN = ".checkpoint"
 """The checkpoint in a folder of frames, unless another is given; by its name nobody takes it for data."""
@@ -36,13 +39,12 @@ class Place:
     def of(cls, args: argparse.Namespace) -> Place:
         """The place that the options name, if it is fit for a run."""
         order = [*(as_columns(args.by) or ()), "frame", "fragment"]
-        folder = None if args.out is None else BatchFolder.of(args.out, args.format, order)
-        place = cls(folder, _checkpoint(args.checkpoint, folder), args.overwrite)
+        folder = None
+        if args.out is not None:
+            folder = BatchFolder.of(args.out, args.format, order, overwrite=args.overwrite, source=args.input)
+        place = cls(folder, _checkpoint(args.checkpoint, folder, args.input), args.overwrite)
         if folder:
-            _check_apart("--out", folder.path, args.input)
             place._check_beginning(folder)
-        if args.checkpoint and place.checkpoint:
-            _check_apart("--checkpoint", place.checkpoint, args.input)
         return place
 
     def _check_beginning(self, folder: BatchFolder) -> None:
@@ -52,6 +54,8 @@ class Place:
                 f"--out: {folder.path} exists already, and {self.checkpoint} holds no run to go on with; "
                 "give --overwrite to replace it"
             )
+        if self.anew:
+            folder.target.check()
         if self.anew and self.goes_on and not self.checkpoint.is_relative_to(folder.path):
             raise SpecError(
                 f"--overwrite: it begins anew, and --checkpoint {self.checkpoint} is of an earlier run; "
@@ -62,6 +66,14 @@ class Place:
     def goes_on(self) -> bool:
         """Whether the checkpoint is of an earlier run."""
         return self.checkpoint is not None and (self.checkpoint / "metadata").exists()
+
+    def begin(self, found: DataFrame) -> None:
+        """Make the folder of frames, unless this run resumes an earlier one."""
+        if self.folder is None:
+            return
+        check_types(found, self.folder.target.given, self.folder.form)
+        if self.anew or not self.goes_on or not self.folder.path.exists():
+            self.folder.make()
 
     def known_columns(self) -> StructType | None:
         """The columns of the input as the run had them that this one goes on with; files may have come and gone since.
@@ -79,7 +91,10 @@ class Place:
             return
         try:
             self.checkpoint.mkdir(exist_ok=True)
-            (self.checkpoint / COLUMNS).write_text(columns.json())
+            # A half-written file would be in the way of the next run.
+            beside = self.checkpoint / f".{COLUMNS}.tmp"
+            beside.write_text(columns.json())
+            beside.replace(self.checkpoint / COLUMNS)
         except OSError as error:
             raise OutputError(f"--checkpoint: {self.checkpoint}: cannot be written: {error.strerror}") from None
 
@@ -102,22 +117,26 @@ class Place:
         return f"the same command{', without --overwrite,' if self.anew else ''} goes on from {self.checkpoint}"
 
 
-def _checkpoint(given: str | None, folder: BatchFolder | None) -> Path | None:
+def _checkpoint(given: str | None, folder: BatchFolder | None, source: str) -> Path | None:
     if given is None:
         return folder.path / HIDDEN if folder else None
-    path = local_path(given)
-    if path is None or path.is_file():
+    local = local_path(given)
+    if local is None or local.is_file():
         raise SpecError(f"--checkpoint: {given} is no folder on this machine; give one")
-    if not path.absolute().parent.is_dir():
-        raise SpecError(f"--checkpoint: {given}: there is no folder {path.absolute().parent}")
-    return path.absolute()
-
-
-def _check_apart(option: str, path: Path, source: str) -> None:
-    """Refuse to read what is written, and to replace what is read."""
-    local = local_path(source)
-    if local is None:
-        return
-    here, there = path.resolve(), local.resolve()
-    if here.is_relative_to(there) or there.is_relative_to(here):
-        raise SpecError(f"{option}: {path} and the input {source} lie in one another; give another folder")
+    path = local.resolve()
+    check_apart("--checkpoint", given, path, [source])
+    if folder and (path == folder.path or folder.path.is_relative_to(path)):
+        raise SpecError(f"--checkpoint: {given} is or contains --out {folder.target.given}; choose another folder")
+    if folder and path.is_relative_to(folder.path) and (path.parent != folder.path or path.name[0] not in "._"):
+        raise SpecError(
+            f"--checkpoint: {given} lies inside --out {folder.target.given} and would be read as data; choose another "
+            f"folder, or leave it out for {HIDDEN}"
+        )
+    if not (path.parent.is_dir() or (folder and path.parent == folder.path)):
+        raise SpecError(f"--checkpoint: {given}: there is no folder {path.parent}")
+    strange = strangers(path, CHECKPOINT) if path.is_dir() else []
+    if strange:
+        raise SpecError(
+            f"--checkpoint: {given} contains {named(strange)}, which is not part of a checkpoint; give a new folder"
+        )
+    return path

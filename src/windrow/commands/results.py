@@ -25,11 +25,13 @@ def add_result_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the result: one file for a name like jams.csv, else a folder of Spark's",
     )
     group.add_argument("--format", choices=FORMATS, help="format of --out (default: by its name, else parquet)")
-    group.add_argument("--overwrite", action="store_true", help="replace what is at --out")
+    group.add_argument("--overwrite", action="store_true", help="replace an earlier result at --out")
     group.add_argument("--limit", type=int, default=20, metavar="N", help="rows shown without --out (default 20)")
 
 
-def check_result_arguments(args: argparse.Namespace) -> Output | None:
+def check_result_arguments(
+    args: argparse.Namespace, inputs: Sequence[str], columns: Sequence[str] = ("frame",)
+) -> Output | None:
     """Where the result goes, or the refusal that says why it cannot."""
     if args.limit < 1:
         raise SpecError(f"--limit: {args.limit} is no number of rows; it must be at least 1")
@@ -38,7 +40,7 @@ def check_result_arguments(args: argparse.Namespace) -> Output | None:
             if getattr(args, option):
                 raise SpecError(f"--{option} means nothing without --out")
         return None
-    return Output.of(args.out, args.format, args.overwrite)
+    return Output.of(args.out, args.format, args.overwrite, inputs, columns)
 
 
 def deliver(df: DataFrame, output: Output | None, limit: int, order: Sequence[str], what: str) -> None:
@@ -51,7 +53,10 @@ def deliver(df: DataFrame, output: Output | None, limit: int, order: Sequence[st
     began = time.perf_counter()
     with working(f"writing {what}", df.sparkSession):
         output.write(counted, order)
-    print(f"wrote {_observed(rows):,} {what} to {output.path} in {time.perf_counter() - began:.1f} s", file=sys.stderr)
+    print(
+        f"wrote {_observed(rows):,} {what} to {output.target.given} in {time.perf_counter() - began:.1f} s",
+        file=sys.stderr,
+    )
 
 
 def _show(counted: DataFrame, rows: Observation, limit: int, order: Sequence[str], what: str) -> None:

@@ -154,8 +154,7 @@ def run_stream(args: argparse.Namespace, log: SparkLog) -> None:
             print(explain(question.source(landed), question.scheme, **question.options))
             return
         found = question.frames(landed)
-        if place.folder:
-            place.folder.make(found, anew=place.anew)
+        place.begin(found)
         place.keep_columns(columns)
         with place.used_checkpoint() as checkpoint:
             rest = (lambda: question.frames(landed, checkpoint)) if args.flush else None

@@ -5,18 +5,20 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 from typing import IO
 
 from windrow.commands import Commands
-from windrow.errors import OutputError, SpecError
+from windrow.errors import SpecError
+from windrow.outputs import Target
+from windrow.outputs.own import table_file
 from windrow.planner.streams import STREAMS
 from windrow.studies.accuracy import Finding, Study
 from windrow.studies.design_space import APPROACHES, NUMBERS, SECTION, DesignSpace, Sample
+from windrow.studies.design_space_report import FIELDS as SAMPLE_FIELDS
 from windrow.studies.design_space_report import beside_measured, beside_models, write_samples
 from windrow.studies.design_space_report import notes as design_space_notes
-from windrow.studies.report import beside_thesis, exceptions, notes, on_all_data, verdict, write_csv
+from windrow.studies.report import FIELDS, beside_thesis, exceptions, notes, on_all_data, verdict, write_csv
 from windrow.studies.stops import where_it_stops, why_it_stops
 from windrow.studies.thesis_tables import THESIS_TABLES, What
 from windrow.terminal import SparkLog, print_table, steps
@@ -71,7 +73,7 @@ def _add_common(parser: argparse.ArgumentParser, each: str) -> None:
     """Declare what all studies can be asked for."""
     parser.add_argument("--quick", action="store_true", help="only short retentions, and fewer measurements")
     parser.add_argument("--out", metavar="FILE.csv", help=f"write every {each} to a CSV file too")
-    parser.add_argument("--overwrite", action="store_true", help="replace what is at --out")
+    parser.add_argument("--overwrite", action="store_true", help="replace an earlier study at --out")
     # What `windrow study --debug accuracy` says must not be undone by a default.
     parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show a traceback of any error")
 
@@ -80,7 +82,7 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
     """Measure, print, and write."""
     if args.seed < 0:
         raise SpecError(f"--seed: {args.seed} is no seed; it must be a whole number of at least 0")
-    out = _out(args)
+    out = _out(args, FIELDS)
     study = Study.asked(args.table, args.data, seed=args.seed, quick=args.quick)
     findings = _measure(study)
     if out is not None:
@@ -90,7 +92,7 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
 
 def run_design_space(args: argparse.Namespace, log: SparkLog) -> None:
     """Measure what approaches cost, print, and write."""
-    out = _out(args)
+    out = _out(args, SAMPLE_FIELDS)
     study = DesignSpace.asked(args.table, quick=args.quick)
     runs, samples = list(study.runs), list[Sample]()
     with steps(len(runs)) as begin:
@@ -146,33 +148,16 @@ def _list(lines: Iterable[str]) -> None:
         print(textwrap.fill(line, WIDTH, initial_indent="- ", subsequent_indent="  "))
 
 
-def _out(args: argparse.Namespace) -> Path | None:
+def _out(args: argparse.Namespace, columns: Sequence[str]) -> Target | None:
     if args.overwrite and args.out is None:
         raise SpecError("--overwrite means nothing without --out")
-    return None if args.out is None else _check_out(Path(args.out), args.overwrite)
+    if args.out is None:
+        return None
+    return Target.of(args.out, table_file(columns), overwrite=args.overwrite, suffixes=(".csv",)).check()
 
 
-def _check_out(path: Path, overwrite: bool) -> Path:
-    if path.suffix.lower() != ".csv":
-        raise OutputError(f"--out: {path} is no name of a CSV file; it must end in .csv")
-    if path.is_dir():
-        raise OutputError(f"--out: {path} is a folder; give a file")
-    if path.exists() and not overwrite:
-        raise OutputError(f"--out: {path} exists already; give --overwrite to replace it")
-    if not path.absolute().parent.is_dir():
-        raise OutputError(f"--out: {path}: there is no folder {path.absolute().parent}")
-    return path
-
-
-def _write(path: Path, write: Callable[[IO[str]], None], what: str) -> None:
+def _write(out: Target, write: Callable[[IO[str]], None], what: str) -> None:
     """Write a file, whole or not at all, and say so."""
-    beside = path.with_name(f".{path.name}.tmp")
-    try:
-        with beside.open("w", newline="", encoding="utf-8") as file:
-            write(file)
-        beside.replace(path)
-    except OSError as error:
-        raise OutputError(f"--out: {path}: cannot be written: {error.strerror}") from None
-    finally:
-        beside.unlink(missing_ok=True)
-    print(f"wrote {what} to {path}", file=sys.stderr)
+    with out.writing() as new, new.open("w", newline="", encoding="utf-8") as file:
+        write(file)
+    print(f"wrote {what} to {out.given}", file=sys.stderr)

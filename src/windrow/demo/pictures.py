@@ -21,6 +21,7 @@ from matplotlib.patches import Patch
 
 from windrow.demo.tow import Tow
 from windrow.demo.traffic import DAY, FIRST_ID, HOURS, READINGS, SECONDS_A_READING, TrafficDay
+from windrow.outputs.pictures import picture_target, save_picture
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -41,12 +42,7 @@ def _picture(path: Path, height: float) -> Iterator[Figure]:
         figure = Figure(figsize=(13, height), dpi=120, layout="constrained", facecolor="white")
         FigureCanvasAgg(figure)
         yield figure
-        beside = path.with_name(f".{path.name}.tmp")
-        try:
-            figure.savefig(beside, format="png")
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        save_picture(figure, picture_target(path, "--out"))
 
 
 def draw_traffic(day: TrafficDay, jams: pa.Table, path: Path) -> None:

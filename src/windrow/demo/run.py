@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -22,7 +23,11 @@ from windrow.demo.tow import Tow, dye_tow
 from windrow.demo.traffic import TrafficDay, traffic_day
 from windrow.errors import OutputError
 from windrow.frames import Delta, Scheme, Threshold
+from windrow.outputs import Target
+from windrow.outputs.own import table_file
+from windrow.outputs.pictures import picture_target
 from windrow.spark import explain, frames, parquet
+from windrow.spark.resolve import FRAME_COLUMNS
 from windrow.spark.session import parallelism
 from windrow.terminal import SparkLog, Table, print_table, quiet_session, working
 
@@ -78,6 +83,7 @@ def run_demo(out: Path, *, detectors: int = 200, seed: int = 8, log: SparkLog) -
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"{out}: no folder can be made there: {error.strerror}") from None
+    check_places(out, day, tow)
     say(f"made {out / 'traffic.parquet'}: {day.table.num_rows:,} readings of {detectors} detectors, one day")
     write_table(day.table, out / "traffic.parquet")
     say(f"made {out / 'tow.parquet'}: {tow.table.num_rows:,} scans of a probe towed through dye")
@@ -173,18 +179,33 @@ def _lengths(table: pa.Table) -> list[timedelta]:
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write beside the path and move it there."""
-    beside = path.with_name(f".{path.name}.tmp")
-    try:
+    """Write a table to its place; an earlier table with the same columns is replaced."""
+    with table_target(path, table.column_names).writing() as new:
         if path.suffix == ".csv":
-            pyarrow.csv.write_csv(table, beside)
+            pyarrow.csv.write_csv(table, new)
         else:
-            pq.write_table(table, beside, row_group_size=ROWS_A_GROUP)
-        beside.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        beside.unlink(missing_ok=True)
+            pq.write_table(table, new, row_group_size=ROWS_A_GROUP)
+
+
+def table_target(path: Path, columns: Sequence[str]) -> Target:
+    """Return a checked place for a table of the demo."""
+    return Target.of(path, table_file(columns), overwrite=True).check()
+
+
+def check_places(out: Path, day: TrafficDay, tow: Tow) -> None:
+    """Refuse a folder in which other files have the names of the demo's, before anything is written."""
+    tables = {
+        "traffic.parquet": day.table.column_names,
+        "tow.parquet": tow.table.column_names,
+        "jams.csv": [*FRAME_COLUMNS, *JAM_FACTS],
+        "dye-episodes.csv": [*FRAME_COLUMNS, *DYE_FACTS],
+        "dye-steps.csv": [*FRAME_COLUMNS, *STEP_FACTS],
+    }
+    for name in FILES:
+        if name in tables:
+            table_target(out / name, tables[name])
+        else:
+            picture_target(out / name, "--out")
 
 
 def _draw(out: Path, day: TrafficDay, tow: Tow, jams: pa.Table, episodes: pa.Table, steps: pa.Table) -> None:

@@ -7,6 +7,7 @@ So a run that was stopped goes on where it was; a day that is over begins anew.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import time
@@ -24,9 +25,11 @@ from windrow.demo.landing import Landing, arrivals
 from windrow.demo.loops import jams_by_loop, runs_of
 from windrow.demo.run import JAM, JAM_FACTS, print_jams, write_table
 from windrow.demo.traffic import TrafficDay, traffic_day
-from windrow.errors import OutputError, SpecError
+from windrow.errors import OutputError, SpecError, WindrowError
+from windrow.outputs.own import CHECKPOINT, named, strangers, table_file
 from windrow.spark import assemble, frames
 from windrow.spark.paths import settle_path
+from windrow.spark.resolve import FRAME_COLUMNS
 from windrow.terminal import Counts, LiveRows, SparkLog, interruption, quiet_session, watch, working
 
 COLUMNS = "detectorid int, starttime timestamp, speed double, volume int, occupancy double"
@@ -34,6 +37,9 @@ DELAY = "2 minutes"
 ASKED: dict[str, Any] = {"on": "starttime", "by": "detectorid", "agg": JAM_FACTS, "fragments": True}
 PAUSE = "1 second"
 ROWS_SHOWN = 20
+LANDED = re.compile(r"\.?readings-\d{3,}\.parquet.*")
+PIECE = re.compile(r"\.?batch-\d{8,}\.parquet.*")
+JAM_COLUMNS = ("detectorid", *FRAME_COLUMNS, *JAM_FACTS)
 
 
 @dataclass(frozen=True)
@@ -71,19 +77,52 @@ class Folder:
             for folder in (self.landing, self.pieces):
                 folder.mkdir(parents=True, exist_ok=True)
             if not told.exists():
-                told.write_text(json.dumps(settings))
+                beside = told.with_name(f".{told.name}.tmp")
+                beside.write_text(json.dumps(settings))
+                beside.replace(told)
+        except WindrowError:
+            raise
         except OSError as error:
             raise OutputError(f"{self.path}: no folder can be made there: {error.strerror}") from None
-        before = json.loads(told.read_text())
+        before = _settings(told)
         if before != settings:
             options = " ".join(f"--{name} {value}" for name, value in before.items())
             raise SpecError(f"--out: {self.path} holds a day begun with {options}; give these, or another --out")
 
     def _clear(self, told: Path) -> None:
+        """Remove a day that is over; `jams` goes last, so that a clearing that was killed is done again."""
+        self._check_own(told)
         for folder in (self.landing, self.pieces, self.checkpoint):
             shutil.rmtree(folder, ignore_errors=True)
         for path in (told, self.jams):
             path.unlink(missing_ok=True)
+
+    def _check_own(self, told: Path) -> None:
+        """Refuse to remove what the demo cannot have written."""
+        kinds = {self.landing: LANDED, self.pieces: PIECE, self.checkpoint: CHECKPOINT}
+        strange = [
+            folder / name for folder, kind in kinds.items() if folder.is_dir() for name in strangers(folder, kind)
+        ]
+        if table_file(JAM_COLUMNS)(self.jams):
+            strange.append(self.jams)
+        if told.exists() and set(_settings(told)) != {"detectors", "seed"}:
+            strange.append(told)
+        if strange:
+            found = named(str(path.relative_to(self.path)) for path in strange)
+            raise OutputError(
+                f"--out: {self.path} contains {found}, which the demo has not written; choose another --out"
+            )
+
+
+def _settings(told: Path) -> dict[str, Any]:
+    """Return what a day was begun with."""
+    try:
+        found = json.loads(told.read_text())
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise OutputError(f"--out: {told} was not written by the demo; choose another --out")
+    return found
 
 
 class Pieces:

@@ -6,6 +6,7 @@ Each line of the file is one measurement. A calibration that was broken off goes
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -167,8 +168,8 @@ def calibrate(tasks: Iterable[Task], path: Path, care: Care) -> Iterator[Line]:
 def whole_lines(path: Path) -> list[Line]:
     """The measurements of a file, from which a last line that was broken off is cut, so that others can follow."""
     found = read_lines(path)
-    text = path.read_bytes()
-    path.write_bytes(text[: text.rfind(b"\n") + 1])
+    # Cut in place: if this is killed, no measurement may be lost.
+    os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
     return found
 
 

@@ -126,12 +126,10 @@ class Model:
         return max(fitting, key=lambda key: (key.eps or 0.0, key.delta or 0.0), default=None)
 
     def save(self, path: Path) -> None:
-        """Write the model to a file, whole or not at all."""
+        """Write the model to a file."""
         costs = [asdict(key) | asdict(cost) for key, cost in self.costs.items()]
-        beside = path.with_name(f".{path.name}.tmp")
         text = json.dumps({"version": VERSION, "about": dict(self.about), "costs": costs}, indent=0, allow_nan=True)
-        beside.write_text(text + "\n", encoding="utf-8")
-        beside.replace(path)
+        path.write_text(text + "\n", encoding="utf-8")
 
 
 def read_model(text: str, where: str) -> Model:

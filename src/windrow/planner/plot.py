@@ -5,25 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from windrow.errors import OutputError
+from windrow.outputs.pictures import picture_target, save_picture
 
 if TYPE_CHECKING:
     from windrow.planner.advise import Advice, Way
 
-KINDS = (".png", ".svg", ".pdf")
-
-
-def check_path(path: Path) -> None:
-    """Refuse a file that cannot be a picture, before anything is computed."""
-    if path.suffix.lower() not in KINDS or "\0" in str(path):
-        raise OutputError(f"plot: {str(path)!r} must end in {', '.join(KINDS)}")
-    if not path.absolute().parent.is_dir():
-        raise OutputError(f"plot: {path}: there is no folder {path.absolute().parent}")
-
 
 def draw(advice: Advice, path: Path) -> Path:
-    """Draw an advice to a file whose name says what kind of picture it is; what is there is replaced."""
-    check_path(path)
+    """Draw an advice to a file whose name says what kind of picture it is; an earlier picture is replaced."""
+    target = picture_target(path, "plot")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -62,10 +52,7 @@ def draw(advice: Advice, path: Path) -> Path:
     title = f"{work.aggregate!r} over {work.retention:,} elements, every {work.slide:,}: {advice.pick.name}"
     axes.set_title(title, parse_math=False)
     axes.legend(loc="best", fontsize=8)
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise OutputError(f"plot: {path}: cannot be written: {error.strerror}") from None
+    save_picture(figure, target)
     return path
 
 

@@ -1,0 +1,114 @@
+"""Whether an output and an input share anything, whatever names they are given by."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from windrow.errors import OutputError
+
+LOCAL = re.compile(r"file:(?://[^/]*)?(?P<path>/.*)", re.IGNORECASE | re.DOTALL)
+MAGIC = re.compile(r"[*?\[{\\]")
+"""What Spark's reader takes for the beginning of a pattern, or for an escape in one."""
+BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+def local_path(path: str) -> Path | None:
+    """Return the path on this machine, or None for an address such as `s3a://…`, which is left to Spark.
+
+    >>> local_path("data/in.csv"), local_path("file:/data/in.csv"), local_path("s3a://bucket/in.csv")
+    (PosixPath('data/in.csv'), PosixPath('/data/in.csv'), None)
+    """
+    found = LOCAL.fullmatch(path)
+    if found:
+        return Path(found["path"])
+    return None if "://" in path else Path(path)
+
+
+def check_apart(option: str, given: str | Path, path: Path, inputs: Iterable[str | Path]) -> None:
+    """Refuse a place that is, contains or lies inside an input: it would be replaced, or read as data."""
+    here = path.resolve()
+    for source in inputs:
+        local = local_path(str(source))
+        if local is None:
+            continue
+        for there in _read_places(local):
+            relation = _relation(here, there)
+            if relation:
+                raise OutputError(f"{option}: {given} {relation} the input {source}; choose another path")
+        if not os.path.lexists(local) and _matches(here, local):
+            raise OutputError(f"{option}: {given} matches the input {source}; choose another path")
+
+
+def _read_places(source: Path) -> Iterator[Path]:
+    """Yield what a source reads: the path or the matches of the pattern, and the ends of symbolic links below them."""
+    waiting = [path.resolve() for path in ([source] if os.path.lexists(source) else _expand(source))]
+    seen = set[Path]()
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        yield path
+        for folder, names, files in os.walk(path):
+            inside = (Path(folder, name) for name in (*names, *files))
+            waiting += [entry.resolve() for entry in inside if entry.is_symlink()]
+
+
+def _expand(pattern: Path) -> list[Path]:
+    texts = _alternatives(str(pattern))
+    return [Path(found) for text in texts for found in glob.glob(text, include_hidden=True)]  # noqa: PTH207
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """Return a pattern of Hadoop's as patterns of Python's, which have neither braces nor escapes.
+
+    >>> _alternatives("logs/{a,b}[^0].csv")
+    ['logs/a[!0].csv', 'logs/b[!0].csv']
+    """
+    found = BRACES.search(pattern)
+    if found:
+        head, tail = pattern[: found.start()], pattern[found.end() :]
+        return [text for choice in found[1].split(",") for text in _alternatives(f"{head}{choice}{tail}")]
+    return [re.sub(r"\\(.)", r"[\1]", pattern).replace("[^", "[!")]
+
+
+def _matches(path: Path, pattern: Path) -> bool:
+    """Whether a path, or a folder that it lies in, would be read by a pattern the next time."""
+    parts = pattern.absolute().parts
+    plain = next((i for i, part in enumerate(parts) if MAGIC.search(part)), len(parts))
+    base = Path(*parts[:plain]).resolve()
+    for text in _alternatives("/".join(parts[plain:])):
+        wanted = (*base.parts, *text.split("/"))
+        if len(path.parts) >= len(wanted) and all(map(fnmatchcase, path.parts, wanted)):
+            return True
+    return False
+
+
+def _relation(here: Path, there: Path) -> str | None:
+    """Return how an output lies to an input, by the files themselves, since one file may have many names."""
+    mine, theirs = _identities(here), _identities(there)
+    if mine[:1] == theirs[:1]:
+        return "is"
+    if theirs[0] in mine:
+        return "lies inside"
+    return "contains" if mine[0] in theirs else None
+
+
+def _identities(path: Path) -> list[tuple[int, int] | str]:
+    """Return what tells a path and the folders above it from all others: device and number, or the name if not there.
+
+    A path that does not exist cannot contain anything, and lies in what its folder lies in.
+    """
+    found: list[tuple[int, int] | str] = []
+    for one in (path, *path.parents):
+        try:
+            known = one.stat()
+            found.append((known.st_dev, known.st_ino))
+        except OSError:
+            found.append(str(one))
+    return found

@@ -1,0 +1,27 @@
+"""Exchange of two paths in one step, where the system can do that."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from pathlib import Path
+
+RENAME_EXCHANGE = 2
+AT_FDCWD = -100
+CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EXDEV)
+"""What a system or file system answers that has no exchange."""
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two paths that exist change places; False if this system or file system cannot."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    if rename(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in CANNOT:
+        return False
+    raise OSError(number, os.strerror(number), str(other))

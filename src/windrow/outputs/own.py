@@ -1,0 +1,123 @@
+"""What a command itself could have written: only that may be replaced.
+
+A recogniser looks at what is at a path and returns why a command cannot have written it, or None if it can. Tables are
+recognised by their columns and not only by their format, since the data of a user have the same formats.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+Recogniser: TypeAlias = Callable[[Path], str | None]
+
+HEAD = 1 << 20
+"""How much of a file is read to find the names of its columns."""
+TABLE = re.compile(r"(part-\d{5,}-[0-9a-f-]{36}\S*|(batch-\d{8,}|flushed)\.(parquet|csv|json))")
+"""A file that Spark, or a stream, writes to a folder of results."""
+NOTE = re.compile(r"_SUCCESS|\._SUCCESS\.crc|\.part-\d{5,}-[0-9a-f-]{36}\S*\.crc")
+UNFINISHED = re.compile(r"\.(batch-\d{8,}|flushed)\.tmp")
+"""A folder that a batch was being written to when the query was killed."""
+CHECKPOINT = re.compile(r"metadata|offsets|commits|sources|state|columns\.json|\..*\.(crc|tmp)")
+
+
+def table_file(expected: Collection[str]) -> Recogniser:
+    """Recognise a Parquet, CSV or JSON file with at least these columns; an empty file has nothing to lose."""
+
+    def why_not(path: Path) -> str | None:
+        if not path.is_file():
+            return "it is a folder" if path.is_dir() else "it is not a regular file"
+        return _why_no_table(path, expected)
+
+    return why_not
+
+
+def table_folder(expected: Collection[str]) -> Recogniser:
+    """Recognise a folder with nothing but tables of at least these columns, and what Spark writes along with them."""
+
+    def why_not(path: Path) -> str | None:
+        if not path.is_dir():
+            return "it is a file" if path.is_file() else "it is not a folder"
+        strange = [entry for entry in sorted(path.iterdir()) if not _is_of_results(entry)]
+        if strange:
+            return f"it contains {named(entry.name for entry in strange)}"
+        tables = [entry for entry in sorted(path.iterdir()) if TABLE.fullmatch(entry.name)]
+        for table in tables:
+            why = _why_no_table(table, expected)
+            if why:
+                return f"of {table.name}, {why}"
+        return None
+
+    return why_not
+
+
+def _is_of_results(entry: Path) -> bool:
+    if entry.is_symlink():
+        return False
+    if entry.is_dir():
+        return bool(UNFINISHED.fullmatch(entry.name)) or (entry.name[0] in "._" and not strangers(entry, CHECKPOINT))
+    return bool(TABLE.fullmatch(entry.name) or NOTE.fullmatch(entry.name))
+
+
+def strangers(folder: Path, own: re.Pattern[str]) -> list[str]:
+    """Return the names in a folder that are not of a kind."""
+    return sorted(entry.name for entry in folder.iterdir() if not own.fullmatch(entry.name))
+
+
+def named(names: Iterable[str], most: int = 3) -> str:
+    """Return names for a message, no more than a few.
+
+    >>> named("abcde")
+    "'a', 'b', 'c' and 2 more"
+    """
+    quoted = [repr(name) for name in names]
+    more = f" and {len(quoted) - most} more" if len(quoted) > most else ""
+    return ", ".join(quoted[:most]) + more
+
+
+def _why_no_table(path: Path, expected: Collection[str]) -> str | None:
+    found = columns_of(path)
+    if found is None:
+        return "it is not a Parquet, CSV or JSON file with columns"
+    missing = [name for name in expected if name not in found]
+    if not (found and missing):
+        return None
+    return f"expected the column{'s' if len(missing) > 1 else ''} {named(missing)}, got {named(found)}"
+
+
+def columns_of(path: Path) -> list[str] | None:
+    """Return the names of a file's columns; none for an empty file, and None for a file that is not a table."""
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+    if not head:
+        return []
+    if head.startswith(b"PAR1"):
+        return _parquet_columns(path)
+    try:
+        text = head.decode("utf-8") if len(head) < HEAD else head.decode("utf-8", "ignore")
+        if "\0" in text:
+            return None
+        if text.startswith("{"):
+            return list(json.loads(text.splitlines()[0]))
+        return next(_csv_rows(text), None)
+    except (ValueError, csv.Error):
+        return None
+
+
+def _csv_rows(text: str) -> Iterator[list[str]]:
+    return csv.reader(io.StringIO(text, newline=""))
+
+
+def _parquet_columns(path: Path) -> list[str] | None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return list(pq.read_schema(path).names)
+    except (OSError, pa.ArrowException):
+        return None

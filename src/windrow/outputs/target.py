@@ -1,0 +1,229 @@
+"""A checked place for an output, and how a new output gets there.
+
+A result is written to a folder next to its place and moved there when it is complete. What is guaranteed if the
+process is killed at any moment:
+
+- A file is the old or the new one, at every moment.
+- So is a folder where the system can exchange two folders in one step (Linux, on all common file systems). Elsewhere
+  there is an instant without either, and the next command that writes there puts the old one back first.
+- What was half-written stays behind in a hidden folder, `.NAME-*.tmp`. The next command that writes there removes it.
+
+Nothing that appears at the place while a command runs is replaced unless `--overwrite` allows it and the command could
+have written it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from windrow.errors import OutputError, WindrowError
+from windrow.outputs.apart import check_apart, local_path
+from windrow.outputs.exchange import exchange
+from windrow.outputs.own import Recogniser
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such lock: there, what a killed command left behind stays
+    fcntl = None  # type: ignore[assignment]
+
+REPLACED = "replaced"
+SECONDS_TO_LOCK = 60
+"""A folder younger than this may belong to a command that has not locked it yet."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where an output goes. `path` is without symbolic links; messages use the name that the user gave."""
+
+    option: str
+    given: str
+    path: Path
+    own: Recogniser
+    overwrite: bool
+
+    @classmethod
+    def of(
+        cls,
+        given: str | Path,
+        own: Recogniser,
+        *,
+        option: str = "--out",
+        overwrite: bool = False,
+        suffixes: Sequence[str] = (),
+        inputs: Iterable[str | Path] = (),
+    ) -> Target:
+        """Check all of a place but what is there: its name, its folder, and that no input has part in it."""
+        text = str(given)
+        if not text or "\0" in text or (suffixes and not text.lower().endswith(tuple(suffixes))):
+            wanted = f"a name that ends in {' or '.join(suffixes)}" if suffixes else "a path"
+            raise OutputError(f"{option}: expected {wanted}, got {text!r}")
+        local = local_path(text)
+        if local is None:
+            raise OutputError(f"{option}: {text}: results are written to paths on this machine")
+        try:
+            path = local.resolve()
+            with suppress(FileNotFoundError, NotADirectoryError):
+                path.lstat()
+            check_apart(option, text, path, inputs)
+            if not path.parent.is_dir():
+                raise OutputError(f"{option}: {text}: there is no folder {path.parent}")
+        except (OSError, RuntimeError) as error:
+            if isinstance(error, WindrowError):
+                raise
+            raise OutputError(f"{option}: {text}: cannot be used: {_reason(error)}") from None
+        return cls(option, text, path, own, overwrite)
+
+    def check(self) -> Target:
+        """Refuse a place that is taken: by anything, or with `overwrite`, by what the command cannot have written."""
+        _recover(self.path)
+        if not self.exists:
+            return self
+        if not self.overwrite:
+            raise OutputError(f"{self.option}: {self.given} exists already; give --overwrite to replace it")
+        self._check_own(self.path)
+        return self
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything is there."""
+        return os.path.lexists(self.path)
+
+    @contextmanager
+    def writing(self) -> Iterator[Path]:
+        """Give a path to write a file or folder to; at the end it takes its place, and if anything fails, nothing."""
+        try:
+            _recover(self.path)
+            with _workspace(self.path) as folder:
+                new = folder / "new" / self.path.name
+                new.parent.mkdir()
+                yield new
+                self._put(new, folder / REPLACED)
+        except OSError as error:
+            if isinstance(error, WindrowError | ConnectionError):
+                raise
+            raise OutputError(f"{self.option}: {self.given}: cannot be written: {_reason(error)}") from None
+
+    def _put(self, new: Path, aside: Path) -> None:
+        if _put_new(new, self.path):
+            return
+        if not self.overwrite:
+            raise OutputError(f"{self.option}: {self.given} was created while this command ran; it was not overwritten")
+        self._check_own(self.path)
+        if not new.is_dir():
+            new.replace(self.path)
+        elif exchange(new, self.path):
+            self._check_replaced(new)
+        else:
+            _replace_in_two_steps(new, self.path, aside)
+
+    def _check_own(self, path: Path) -> None:
+        why = self.own(path)
+        if why:
+            raise OutputError(
+                f"{self.option}: {self.given} is not replaced, since this command cannot have written it: {why}; "
+                "choose another path"
+            )
+
+    def _check_replaced(self, old: Path) -> None:
+        """Give a folder back to which something was added at the last moment."""
+        try:
+            self._check_own(old)
+        except OutputError:
+            exchange(old, self.path)
+            raise
+
+
+def _put_new(new: Path, path: Path) -> bool:
+    """Move something to a place where nothing is; False if there is something."""
+    try:
+        if new.is_dir():
+            # An empty folder may be replaced; anything else is in the way.
+            new.rename(path)
+        else:
+            os.link(new, path)
+    except (FileExistsError, NotADirectoryError):
+        return False
+    except OSError:
+        if os.path.lexists(path):
+            return False
+        if new.is_dir():
+            raise
+        # A file system without links: an empty file takes the name first.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        new.replace(path)
+    return True
+
+
+def _replace_in_two_steps(new: Path, path: Path, aside: Path) -> None:
+    path.rename(aside)
+    try:
+        new.rename(path)
+    except BaseException:
+        if not os.path.lexists(path):
+            aside.rename(path)
+        raise
+
+
+@contextmanager
+def _workspace(path: Path) -> Iterator[Path]:
+    """A folder on the same file system, locked while it is used and gone afterwards."""
+    folder = path.parent / f"{_prefix(path)}{uuid.uuid4().hex[:8]}.tmp"
+    folder.mkdir()
+    lock = _lock(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _prefix(path: Path) -> str:
+    """How the names of the folders begin in which outputs for this path are made; a long name is cut, so hashed too."""
+    return f".{path.name[:40]}-{hashlib.blake2b(os.fsencode(path.name), digest_size=4).hexdigest()}-"
+
+
+def _lock(folder: Path) -> int | None:
+    """Lock a folder; None if another process has done so, or if there are no locks."""
+    if fcntl is not None:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return handle
+        except OSError:
+            os.close(handle)
+    return None
+
+
+def _recover(path: Path) -> None:
+    """Put back what a killed command had moved aside, and remove what it left behind."""
+    with suppress(OSError):
+        for folder in path.parent.iterdir():
+            if folder.name.startswith(_prefix(path)) and folder.name.endswith(".tmp") and folder.is_dir():
+                _recover_from(folder, path)
+
+
+def _recover_from(folder: Path, path: Path) -> None:
+    lock = _lock(folder)
+    if lock is None:
+        return
+    try:
+        if (folder / REPLACED).exists() and not os.path.lexists(path):
+            (folder / REPLACED).rename(path)
+        elif time.time() - folder.stat().st_mtime < SECONDS_TO_LOCK and not any(folder.iterdir()):
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(lock)
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
