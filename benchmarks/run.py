@@ -169,6 +169,7 @@ def windows(spark: SparkSession, rows: int, rounds: int) -> None:
     report = lambda line: print(f"  {line}", file=sys.stderr, flush=True)  # noqa: E731
     print(synopses.table(max(1, rows // 20), max(1, rounds // 2), report))
     print(synopses.approximate(report))
+    print(synopses.answers(max(1, rounds // 2), report))
 
 
 def slide(spark: SparkSession, rows: int, rounds: int) -> None:

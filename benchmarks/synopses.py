@@ -9,6 +9,7 @@ import os
 os.environ.setdefault("POLARS_MAX_THREADS", "1")  # all are measured on one core
 
 import argparse
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +26,7 @@ from windrow.planner import measure as planner
 from windrow.planner.workload import APPROACHES, WHOLE, Workload
 from windrow.synopses import (
     DABA,
+    SYNOPSES,
     Accuracy,
     ExpirationList,
     ExponentialHistogram,
@@ -153,6 +155,52 @@ def table(rows: int, rounds: int, report: Callable[[str], object] = lambda line:
     return "\n".join(lines)
 
 
+ASKED = {
+    "Recomputation": (wr.sum("x"), 1_000, 20_000),
+    "Ordered": (wr.median("x"), 10_000, 200_000),
+    "ExponentialHistogram": (wr.sum("x"), 10_000, 200_000),
+    "VarianceHistogram": (wr.variance("x"), 10_000, 200_000),
+    "GreenwaldKhanna": (wr.median("x"), 10_000, 20_000),
+    "ArasuMankuFixed": (wr.median("x"), 10_000, 50_000),
+    "ArasuMankuVariable": (wr.median("x"), 10_000, 50_000),
+    "ArasuMankuHeavyHitters": (wr.heavy_hitters("x", 0.1), 10_000, 2_000),
+    "KLLPanes": (wr.median("x"), 10_000, 2_000),
+    "PrioritySample": (wr.mean("x"), 10_000, 20_000),
+    "BoundedPrioritySample": (wr.mean("x"), 10_000, 20_000),
+    "PaneReservoirs": (wr.mean("x"), 10_000, 5_000),
+}
+"""The aggregate, the window and the number of elements to ask a synopsis with; those that are quick sum 200,000."""
+
+
+def answers(rounds: int, report: Callable[[str], object] = lambda line: None) -> str:
+    """What an answer at a moment, as `wr.slide` asks for them, costs beside one of a roll."""
+    lines = ["Answers at moments and answers of a roll, slide 1: nanoseconds an answer"]
+    lines.append(f"{'':44}{'window':>12}{'roll':>12}{'answers':>12}{'/roll':>12}")
+    for kind in SYNOPSES:
+        aggregate, window, n = ASKED.get(kind.__name__, (wr.sum("x"), 10_000, 200_000))
+        make = partial(_made, kind, aggregate, window)
+        on, x = np.arange(n), np.random.default_rng(7).integers(0, 100, n).astype(np.float64)
+        runs = {
+            "roll": lambda make=make, on=on, x=x: make().roll(on, x, 1),
+            "answers": lambda make=make, on=on, x=x: make().answers(on, x, on),
+        }
+        cost = {name: 1e9 * timed.median / n for name, timed in timing.race(runs, rounds).items()}
+        row = f"{window:>12,}{cost['roll']:>12,.0f}{cost['answers']:>12,.0f}{cost['answers'] / cost['roll']:>12.2f}"
+        report(f"{kind.__name__}: {row}")
+        lines.append(f"{kind.__name__:44}{row}")
+    return "\n".join(lines)
+
+
+def _made(kind: type[Synopsis], aggregate: wr.AggregateFunction, window: int) -> Synopsis:
+    """A synopsis over the last `window` moments, or over as many elements where it does not keep to time."""
+    accuracy = Accuracy(0.0 if kind.exact else 0.05, 0.0 if kind.deterministic else 0.01)
+    if kind is GreenwaldKhanna:
+        return GreenwaldKhanna(aggregate, accuracy=accuracy)
+    taken = inspect.signature(kind).parameters
+    options = {name: value for name, value in (("every", 1), ("probability", 0.01), ("size", 100)) if name in taken}
+    return kind(aggregate, Retention(window, "time" if "time" in kind.retentions else "count"), accuracy, **options)
+
+
 APPROXIMATE = {
     "sum": wr.sum("x"),
     "variance": wr.variance("x"),
@@ -202,10 +250,15 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--approximate", action="store_true", help="only the approximate ones")
+    parser.add_argument("--answers", action="store_true", help="only answers at moments beside those of a roll")
     options = parser.parse_args()
+    if options.answers:
+        print(answers(options.rounds))
+        return
     if not options.approximate:
         print(table(options.rows, options.rounds))
     print(approximate())
+    print(answers(options.rounds))
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ class Synopses(Kind):
 
     def _answers(self, parts: dict[str, Any]) -> int:
         on, x = self._arrays(parts)
-        answers = self._make(parts).answers(on, x, np.array(parts["moments"], np.int64))
+        answers = self._make(parts).answers(on, x, np.array(parts["moments"], np.int64)).to_pylist()
         for moment, answer in zip(parts["moments"], answers, strict=True):
             end = sum(t <= moment for t in parts["on"])
             self._compare(parts, answer, self._window(parts, end, moment), f"at {moment}")

@@ -115,7 +115,7 @@ def assert_memory_is_bounded(make: Make, on: Array, x: Array, at_most: int) -> N
 
 def assert_asked_alike(make: Make, on: Array, x: Array, moments: Array, tolerance: float = 0.0) -> list[Any]:
     """Answers at moments are those of updates, advances and queries in turn, now and then saved and loaded between."""
-    answers = make().answers(on, x, moments)
+    answers = make().answers(on, x, moments).to_pylist()
     assert len(answers) == moments.size
     stepped, seen = make(), 0
     for i, (moment, answer) in enumerate(zip(moments.tolist(), answers, strict=True)):

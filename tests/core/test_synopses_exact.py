@@ -111,7 +111,7 @@ def test_users_aggregates_are_kept_as_well(kind: Any, stream: Any, retention: Re
     assert_exact(make, on, x)
     moments = np.arange(0, on[-1] + 80, 9) if x.size else np.arange(3)
     windows = [window_until(on, x, moment, retention) for moment in moments]
-    assert make().answers(on, x, moments) == [Span("x").compute(window.tolist()) for window in windows]
+    assert make().answers(on, x, moments).to_pylist() == [Span("x").compute(window.tolist()) for window in windows]
 
 
 @pytest.mark.parametrize("kind", [ExpirationList, Panes], ids=lambda kind: kind.__name__)
@@ -327,3 +327,18 @@ def test_a_saved_state_must_be_of_the_same_synopsis() -> None:
             synopsis.load(saved)
     with refusal(SourceError, "the saved state is damaged"):
         TwoStacks(wr.sum("x"), Retention(3)).load(b"nonsense")
+
+
+@pytest.mark.parametrize("kind", ["count", "time"])
+@pytest.mark.parametrize("aggregate", [wr.median("x"), wr.mode("x")], ids=["median", "mode"])
+def test_an_ordered_window_gives_back_the_room_of_a_large_batch(aggregate: Any, kind: Any) -> None:
+    n = 100_000
+    on, x = np.arange(n), np.random.default_rng(1).integers(0, 9, n).astype(np.float64)
+    updated, asked, asleep = (Ordered(aggregate, Retention(100, kind)) for _ in range(3))
+    updated.update(on, x)
+    asked.answers(on, x, on[::1000])
+    asleep.update(np.zeros(n, np.int64), x)
+    asleep.advance(200)
+    for window in (updated, asked, asleep):
+        assert window.query() == (None if window is asleep and kind == "time" else aggregate.compute(x[-100:]))
+        assert window.nbytes < 16_000

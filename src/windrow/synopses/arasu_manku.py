@@ -9,31 +9,39 @@ from numba import njit
 from windrow.aggregates import AggregateFunction
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind
 from windrow.synopses.block_keeper import BlockKeeper
-from windrow.synopses.blocks import Blocks, Terms
-from windrow.synopses.blocks_cover import Cover, answer_quantiles, empty_cover, update_cover
+from windrow.synopses.blocks import NEWEST, Blocks, Terms
+from windrow.synopses.blocks_cover import FIRST, LAST, Cover, answer_quantiles, empty_cover, update_cover
 from windrow.synopses.blocks_update import Work, take
+from windrow.synopses.due import Due, count_given, is_due
 from windrow.synopses.quantiles import CompiledQuantiles, Phi
 from windrow.synopses.total_order import Keys
 
 
 @njit(cache=True)
 def _roll(
-    terms: Terms, blocks: Blocks, cover: Cover, on: Keys, keys: Keys, at: int, every: int, phi: Numbers, out: Keys,
-    work: Work,
-) -> int:  # fmt: skip
-    """Take in elements and answer after each `every` of them, until there is too little room."""
-    while at < keys.size:
-        until = min(keys.size, (at // every + 1) * every)
+    terms: Terms, blocks: Blocks, cover: Cover, on: Keys, keys: Keys, at: int, phi: Numbers, due: Due, work: Work
+) -> int:
+    """Take in elements and give the answers that are due, until there is too little room."""
+    while True:
+        while is_due(due, at):
+            given = due.given[0]
+            if due.moments.size:
+                # Blocks whose first element has left are not answered from, and dropped sometime later.
+                blocks.cursors[NEWEST] = due.moments[given]
+            changed = update_cover(terms, blocks, cover)
+            covered = cover.span[LAST] - cover.span[FIRST]
+            if covered and (changed or given == 0):
+                answer_quantiles(blocks, cover, phi, due.answers[given])
+            elif covered:
+                due.answers[given] = due.answers[given - 1]
+            count_given(due, covered)
+        if at == keys.size:
+            return at
+        given = due.given[0]
+        until = min(keys.size, due.ends[given]) if given < due.ends.size else keys.size
         at = take(terms, blocks, on, keys, at, until, work)
         if at < until:
             return at
-        if at % every == 0:
-            row = at // every - 1
-            if update_cover(terms, blocks, cover) or row == 0:
-                answer_quantiles(blocks, cover, phi, out[row])
-            else:
-                out[row] = out[row - 1]
-    return at
 
 
 class _ArasuManku(CompiledQuantiles):
@@ -69,25 +77,9 @@ class _ArasuManku(CompiledQuantiles):
         self._kept.load(type(self).__name__, data)
         self.newest = self._kept.newest
 
-    def _expire(self, now: int) -> None:
-        self._kept.advance(now)
-
-    def _take(self, on: Instants, keys: Keys) -> None:
-        self._kept.take(on, keys)
-
-    def _answer(self, phi: Numbers, out: Keys) -> bool:
-        cover = self._kept.cover()
-        if cover is None:
-            return False
-        answer_quantiles(self._kept.blocks, cover, phi, out)
-        return True
-
-    def _roll(self, on: Instants, keys: Keys, every: int, phi: Numbers, out: Keys) -> None:
+    def _run(self, on: Instants, keys: Keys, phi: Numbers, due: Due) -> None:
         kept, cover, at = self._kept, empty_cover(), 0
-        while True:
-            at = _roll(kept.terms, kept.blocks, cover, on, keys, at, every, phi, out, kept.work)
-            if at == keys.size:
-                return
+        while (at := _roll(kept.terms, kept.blocks, cover, on, keys, at, phi, due, kept.work)) < keys.size:
             kept.grow()
             cover.span[:] = -1
 

@@ -14,9 +14,11 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError, UnsupportedError, quoted
+from windrow.synopses.due import NO_INSTANTS, ends_at
 from windrow.synopses.elements import NEVER, check_moments, check_order
 
 RetentionKind: TypeAlias = Literal["count", "time"]
@@ -127,21 +129,29 @@ class Synopsis(ABC):
         if self.timed:
             self._go_on(int(check_moments("now", [now], self.newest)[0]))
 
-    def answers(self, on: Instants, x: Numbers, moments: Instants) -> list[Any]:
+    def answers(self, on: Instants, x: Numbers, moments: Instants) -> pa.Array:
         """Take in elements and answer at each of `moments`, none of which is earlier than the one before it.
 
         An answer is of the elements up to its moment (`on` <= moment) that are later than it minus the retention, or
         of the last ones up to it where the retention is a count. What came before counts as up to all moments.
-        Elements after the last moment are taken in as well.
+        Elements after the last moment are taken in as well. An answer that is not defined is null.
         """
         on, x, moments = self._in_order(on, x, moments)
+        return self._answer_at(on, x, ends_at(on, moments), moments if self.timed else NO_INSTANTS)
+
+    def _answer_at(self, on: Instants, x: Any, ends: Instants, moments: Instants) -> pa.Array:
+        """Take in elements and answer after so many of them, once time has advanced to the moment, if there are any."""
+        return pa.array(self._step_by_step(on, x, ends, moments))
+
+    def _step_by_step(self, on: Instants, x: Any, ends: Instants, moments: Instants = NO_INSTANTS) -> list[Any]:
+        """Update, advance and query in turn, for synopses whose answers take much longer than that."""
         given, at = [], 0
-        for end, moment in zip(np.searchsorted(on, moments, "right").tolist(), moments.tolist(), strict=True):
+        for i, end in enumerate(ends.tolist()):
             if at < end:
                 self.update(on[at:end], x[at:end])
                 at = end
-            if self.timed:
-                self._go_on(moment)
+            if moments.size:
+                self._go_on(int(moments[i]))
             given.append(self.query())
         self.update(on[at:], x[at:])
         return given

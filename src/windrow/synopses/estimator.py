@@ -8,9 +8,11 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction, Count
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
+from windrow.synopses.due import NO_INSTANTS, NOW, Due, after_each, nullable
 from windrow.synopses.elements import check_elements, check_every, check_order
 from windrow.synopses.packing import pack_arrays, unpack_arrays
 
@@ -35,8 +37,8 @@ class Estimator(Synopsis):
         self.by_time, self.length = self.timed, int(retention.length)
 
     @abstractmethod
-    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
-        """Take in elements from `at` on, as far as there is room, and answer after each `every` unless it is 0.
+    def _step(self, elements: Elements, due: Due, at: int) -> int:
+        """Take in elements from `at` on, as far as there is room, and give the answers that are due.
 
         Returns how far it got.
         """
@@ -44,10 +46,6 @@ class Estimator(Synopsis):
     @abstractmethod
     def _grow(self, elements: Elements, at: int) -> None:
         """Make room for element `at`."""
-
-    @abstractmethod
-    def _answer(self) -> float:
-        """The answer now, not a number if there is none."""
 
     @property
     @abstractmethod
@@ -70,26 +68,28 @@ class Estimator(Synopsis):
 
     def update(self, on: Instants, x: Numbers) -> None:
         """Take in the next elements, in order."""
-        self._run(self._elements(on, x), 0, NOTHING)
+        self._run(self._elements(on, x), NO_INSTANTS)
 
     def roll(self, on: Instants, x: Numbers, every: int) -> Array:
         """Take in elements and answer after each `every` of them."""
         check_every(every)
         elements = self._elements(on, x)
-        out = np.empty(elements[0].size // every)
-        self._run(elements, int(every), out)
-        return out
+        return self._run(elements, after_each(int(every), elements[0].size)).answers
 
     def query(self) -> Any:
         """The estimate for the window now; None if it is not defined for so few elements."""
-        answer = self._answer()
-        if np.isnan(answer) and self._has_too_few():
-            return None
-        return int(answer) if isinstance(self.aggregate, Count) else float(answer)
+        return self._nullable(self._run(self._elements(NO_INSTANTS, NOTHING), NOW))[0].as_py()
 
-    def _has_too_few(self) -> bool:
-        """Whether an answer that is not a number stands for none."""
-        return True
+    def _answer_at(self, on: Instants, x: Any, ends: Instants, moments: Instants) -> pa.Array:
+        return self._nullable(self._run(self._elements(on, x), ends, moments))
+
+    def _nullable(self, due: Due) -> pa.Array:
+        """Answers as Arrow has them: null if there are too few elements, whole numbers for counts."""
+        known = ~np.isnan(due.answers) | (due.sizes >= max(1, self.aggregate.needs))
+        return nullable(due.answers.astype(np.int64) if isinstance(self.aggregate, Count) else due.answers, known)
+
+    def _expire(self, now: int) -> None:
+        self._run(self._elements(NO_INSTANTS, NOTHING), NOW, np.array([now]))
 
     @property
     def nbytes(self) -> int:
@@ -107,10 +107,14 @@ class Estimator(Synopsis):
         self.newest = int(arrays.pop("newest")[0])
         self._restore(arrays)
 
-    def _run(self, elements: Elements, every: int, out: Array) -> None:
-        at = 0
-        while (at := self._step(elements, every, out, at)) < elements[0].size:
+    def _run(self, elements: Elements, ends: Instants, moments: Instants = NO_INSTANTS) -> Due:
+        """Run the loop to the end, with more room whenever it asks for it."""
+        due, at = Due.make(ends, moments, np.empty(ends.size)), 0
+        while (at := self._step(elements, due, at)) < elements[0].size:
             self._grow(elements, at)
+        if moments.size:
+            self.newest = max(self.newest, int(moments[-1]))
+        return due
 
     def _elements(self, on: Instants, x: Numbers) -> Elements:
         """Elements as the kernel takes them, if they are ones that can come now."""

@@ -14,12 +14,12 @@ from windrow.aggregates import AggregateFunction
 from windrow.aggregates.compiled import tag_for
 from windrow.synopses import rolling
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
+from windrow.synopses.due import NO_INSTANTS, NOW, nullable
 from windrow.synopses.elements import NEVER, check_elements, check_every, check_order
 from windrow.synopses.packing import pack_arrays, unpack_arrays
 from windrow.synopses.rolling import Answers, Span, When, specialised
 
 Array = npt.NDArray[Any]
-NO_INSTANTS = np.empty(0, np.int64)
 NEVER_ASKED = When(NO_INSTANTS, NO_INSTANTS)
 
 
@@ -100,7 +100,7 @@ class ExactSynopsis(Synopsis):
     def query(self) -> Any:
         """The aggregate of the elements in the window now; None if it is not defined for so few."""
         answers = self._room(1)
-        self._run(NO_INSTANTS, np.empty(0, self.dtype), 0, When(np.zeros(1, np.int64), NO_INSTANTS), answers)
+        self._run(NO_INSTANTS, np.empty(0, self.dtype), 0, When(NOW, NO_INSTANTS), answers)
         return answers.results[0].item() if answers.sizes[0] >= self.aggregate.needs else None
 
     def roll(self, on: Instants, x: Numbers, every: int) -> Array:
@@ -108,16 +108,11 @@ class ExactSynopsis(Synopsis):
         check_every(every)
         return self._roll(*self._elements(on, x), int(every))
 
-    def answers(self, on: Instants, x: Numbers, moments: Instants) -> list[Any]:
-        """Take in elements and answer at each of `moments`: in one compiled loop."""
-        on, x, moments = self._in_order(on, x, moments)
+    def _answer_at(self, on: Instants, x: Any, ends: Instants, moments: Instants) -> pa.Array:
         on, x = self._elements(on, x)
-        answers = self._room(moments.size)
-        self._go_through(on, x, moments, answers)
-        results: list[Any] = answers.results.tolist()
-        for i in np.flatnonzero(answers.sizes < self.aggregate.needs):
-            results[i] = None
-        return results
+        answers = self._room(ends.size)
+        self._go_through(on, x, When(ends, moments), answers)
+        return nullable(answers.results, answers.sizes >= self.aggregate.needs)
 
     @property
     def nbytes(self) -> int:
@@ -160,14 +155,13 @@ class ExactSynopsis(Synopsis):
         if self.integral:
             self.aggregate.check(answers.states)
 
-    def _go_through(self, on: Array, x: Array, moments: Instants, answers: Answers) -> None:
+    def _go_through(self, on: Array, x: Array, when: When, answers: Answers) -> None:
         """Take in elements, and let time go on to each of the moments among them."""
-        if self.timed:
-            self.newest = max(self.newest, int(moments.max(initial=NEVER)))
-        self._run(on, x, 0, When(np.searchsorted(on, moments, "right"), moments), answers)
+        self.newest = max(self.newest, int(when.moments.max(initial=NEVER)))
+        self._run(on, x, 0, when, answers)
 
     def _expire(self, now: int) -> None:
-        self._go_through(NO_INSTANTS, np.empty(0, self.dtype), np.array([now]), self._room(0))
+        self._go_through(NO_INSTANTS, np.empty(0, self.dtype), When(NOW, np.array([now])), self._room(0))
 
     def _elements(self, on: Instants, x: Numbers) -> tuple[Array, Array]:
         """Elements as the loops take them, if they are ones that can come now."""

@@ -33,7 +33,7 @@ from windrow.synopses.fiba_tree import (
     fold_leaf,
     insert_element,
 )
-from windrow.synopses.rolling import MOVES, Answers, Moves
+from windrow.synopses.rolling import MOVES, Answers, Moves, When
 
 MIDDLE, LEFT_SPINE, RIGHT_SPINE, FIRST_LEAF = 1, 2, 2 + LEVELS, 2 + 2 * LEVELS
 """Rows of states: the root without its outer children; for each level of a spine, all from there up to the root; and
@@ -197,8 +197,8 @@ class FiBA(ExactSynopsis):
         self.newest = max(self.newest, int(on.max(initial=NEVER)))
         return on, x
 
-    def _go_through(self, on: Any, x: Any, moments: Instants, answers: Answers) -> None:
-        super()._go_through(on, x, moments, answers)
+    def _go_through(self, on: Any, x: Any, when: When, answers: Answers) -> None:
+        super()._go_through(on, x, when, answers)
         if self.timed:
             self.window.cursors[NEWEST] = self.newest
 

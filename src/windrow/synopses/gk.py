@@ -12,6 +12,7 @@ from numba import njit
 from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind
+from windrow.synopses.due import NO_INSTANTS, Due, count_given, is_due
 from windrow.synopses.gk_summary import Summary, answer_ranks, compress, insert_run, merge_summaries
 from windrow.synopses.packing import pack_arrays, unpack_arrays
 from windrow.synopses.quantiles import CompiledQuantiles, Phi, why_not_eps
@@ -81,16 +82,21 @@ def _answer(state: _State, phi: Numbers, out: Keys) -> None:
 
 
 @njit(cache=True)
-def _roll(state: _State, keys: Keys, at: int, every: int, phi: Numbers, out: Keys, twice_eps: float) -> int:
-    """Take in elements and answer after each `every` of them, until there may be too little room."""
-    while at < keys.size:
-        until = min(keys.size, (at // every + 1) * every)
+def _roll(state: _State, keys: Keys, at: int, phi: Numbers, due: Due, twice_eps: float) -> int:
+    """Take in elements and give the answers that are due, until there may be too little room."""
+    while True:
+        while is_due(due, at):
+            n = state.cursors[N] + state.cursors[PENDING]
+            if n:
+                _answer(state, phi, due.answers[due.given[0]])
+            count_given(due, n)
+        if at == keys.size:
+            return at
+        given = due.given[0]
+        until = min(keys.size, due.ends[given]) if given < due.ends.size else keys.size
         at = _take(state, keys, at, until, twice_eps)
         if at < until:
             return at
-        if at % every == 0:
-            _answer(state, phi, out[at // every - 1])
-    return at
 
 
 class GreenwaldKhanna(CompiledQuantiles):
@@ -165,7 +171,7 @@ class GreenwaldKhanna(CompiledQuantiles):
         mine[SIZE] = compress(merged.summary, mine[SIZE], mine[N], self._twice_eps, merged.bands)
         self._state = merged._replace(buffer=self._state.buffer, cursors=mine)
         waiting = other._state.buffer[:pending].copy()
-        self._take(waiting, waiting)
+        self._find(waiting, waiting, self.phi, NO_INSTANTS)
 
     def save(self) -> bytes:
         """The state as bytes."""
@@ -186,18 +192,7 @@ class GreenwaldKhanna(CompiledQuantiles):
         fresh.buffer[:pending] = arrays["buffer"]
         self._state = fresh._replace(cursors=arrays["cursors"])
 
-    def _take(self, on: Instants, keys: Keys) -> None:
+    def _run(self, on: Instants, keys: Keys, phi: Numbers, due: Due) -> None:
         at = 0
-        while (at := _take(self._state, keys, at, keys.size, self._twice_eps)) < keys.size:
-            self._state = self._state.resized(2 * self._state.bands.size)
-
-    def _answer(self, phi: Numbers, out: Keys) -> bool:
-        if not self.n:
-            return False
-        _answer(self._state, phi, out)
-        return True
-
-    def _roll(self, on: Instants, keys: Keys, every: int, phi: Numbers, out: Keys) -> None:
-        at = 0
-        while (at := _roll(self._state, keys, at, every, phi, out, self._twice_eps)) < keys.size:
+        while (at := _roll(self._state, keys, at, phi, due, self._twice_eps)) < keys.size:
             self._state = self._state.resized(2 * self._state.bands.size)

@@ -13,6 +13,7 @@ from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention,
 from windrow.synopses.block_keeper import BlockKeeper
 from windrow.synopses.blocks import Blocks, N, Terms
 from windrow.synopses.blocks_cover import FIRST, LAST, SHORTEST, SIZE, Cover
+from windrow.synopses.due import after_each
 from windrow.synopses.elements import check_elements, check_every, check_order
 from windrow.synopses.quantiles import why_not_eps
 from windrow.synopses.total_order import Keys, to_keys, to_numbers
@@ -119,11 +120,7 @@ class ArasuMankuHeavyHitters(Synopsis):
         """Take in elements and answer after each `every` of them, in an array of lists."""
         check_every(every)
         answers = np.empty(len(x) // every, object)
-        for row in range(answers.size):
-            piece = slice(row * every, (row + 1) * every)
-            self.update(on[piece], x[piece])
-            answers[row] = self.query()
-        self.update(on[answers.size * every :], x[answers.size * every :])
+        answers[:] = self._step_by_step(on, x, after_each(int(every), len(x)))
         return answers
 
     @property

@@ -12,6 +12,7 @@ from windrow.errors import DataError, SpecError
 from windrow.synopses import histograms_exponential as exponential
 from windrow.synopses import histograms_variance as spread
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention
+from windrow.synopses.due import Due
 from windrow.synopses.estimator import Array, Elements, Estimator, named, unnamed
 from windrow.synopses.histograms_exponential import COUNT, MEAN, SUM, Buckets, caps_for
 from windrow.synopses.histograms_variance import Rules, VarianceBuckets
@@ -110,9 +111,9 @@ class ExponentialHistogram(Histogram):
         amounts = self._amounts(np.ascontiguousarray(x, np.float64))
         return super()._elements(on, x)[0], *amounts
 
-    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
+    def _step(self, elements: Elements, due: Due, at: int) -> int:
         window = (self._clock, self.by_time, self.length, self.what)
-        return int(exponential.roll(self._counts, self._sums, *window, every, *elements, out, at))
+        return int(exponential.roll(self._counts, self._sums, *window, *elements, due, at))
 
     def _grow(self, elements: Elements, at: int) -> None:
         _, counted, summed = elements
@@ -136,13 +137,6 @@ class ExponentialHistogram(Histogram):
             raise DataError(f"{self.aggregate!r}: the sum is past 62 bits; divide column {self.aggregate.column!r}")
         counted = np.ones(x.size, np.int64) if self.what == MEAN and self.by_time else nothing
         return counted, x.astype(np.int64)
-
-    def _expire(self, now: int) -> None:
-        exponential.advance(self._counts, self._sums, now - self.length)
-
-    def _answer(self) -> float:
-        window = (self._clock, self.by_time, self.length, self.what)
-        return float(exponential.answer(self._counts, self._sums, *window))
 
     @property
     def _state(self) -> dict[str, Array]:
@@ -215,17 +209,11 @@ class VarianceHistogram(Histogram):
         moments = kept.moments[rows].tolist()
         return [(stamp, n, mean, v) for stamp, (n, mean, v) in zip(kept.stamp[rows].tolist(), moments, strict=True)]
 
-    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
-        return int(spread.roll(self._buckets, self._rules, self._root, every, *elements, out, at))
+    def _step(self, elements: Elements, due: Due, at: int) -> int:
+        return int(spread.roll(self._buckets, self._rules, self._root, *elements, due, at))
 
     def _grow(self, elements: Elements, at: int) -> None:
         self._buckets = self._buckets.grown()
-
-    def _expire(self, now: int) -> None:
-        spread.advance(self._buckets, now - self.length)
-
-    def _answer(self) -> float:
-        return float(spread.answer(self._buckets, self._rules, self._root))
 
     @property
     def _state(self) -> dict[str, Array]:

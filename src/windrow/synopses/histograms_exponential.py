@@ -20,6 +20,7 @@ import numpy.typing as npt
 from numba import njit
 
 from windrow.synopses.algebra import WITHOUT_COUNTING
+from windrow.synopses.due import Due, give, is_due
 from windrow.synopses.moves import INLINED
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -200,13 +201,6 @@ def answer(counts: Buckets, sums: Buckets, clock: Array, by_time: bool, length: 
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
-def advance(counts: Buckets, sums: Buckets, horizon: int) -> None:
-    """Let time go on without an element."""
-    expire(counts, horizon)
-    expire(sums, horizon)
-
-
-@njit(cache=True, **WITHOUT_COUNTING)
 def roll(
     counts: Buckets,
     sums: Buckets,
@@ -214,16 +208,21 @@ def roll(
     by_time: bool,
     length: int,
     what: int,
-    every: int,
     on: Array,
     amounts: Array,
     x: Array,
-    out: Array,
+    due: Due,
     at: int,
 ) -> int:
-    """Take in elements from `at` on until they, or the levels, are used up, and answer after each `every`."""
-    for i in range(at, on.size):
-        if not (has_room(counts, amounts[i]) and has_room(sums, x[i])):
+    """Take in elements from `at` on until they, or the levels, are used up, and give the answers that are due."""
+    for i in range(at, on.size + 1):
+        while is_due(due, i):
+            if due.moments.size:
+                horizon = due.moments[due.given[0]] - length
+                expire(counts, horizon)
+                expire(sums, horizon)
+            give(due, answer(counts, sums, clock, by_time, length, what), 0)
+        if i == on.size or not (has_room(counts, amounts[i]) and has_room(sums, x[i])):
             return i
         clock[SEEN] += 1
         stamp = on[i] if by_time else clock[SEEN]
@@ -234,6 +233,4 @@ def roll(
             insert(counts, stamp, amounts[i])
         if x[i]:
             insert(sums, stamp, x[i])
-        if every and (i + 1) % every == 0:
-            out[(i + 1) // every - 1] = answer(counts, sums, clock, by_time, length, what)
     return int(on.size)

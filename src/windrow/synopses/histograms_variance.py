@@ -30,6 +30,7 @@ import numpy.typing as npt
 from numba import njit
 
 from windrow.synopses.algebra import WITHOUT_COUNTING
+from windrow.synopses.due import Due, give, is_due
 from windrow.synopses.moves import INLINED
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -248,19 +249,15 @@ def answer(b: VarianceBuckets, rules: Rules, root: bool) -> float:
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
-def advance(b: VarianceBuckets, horizon: int) -> None:
-    """Let time go on without an element."""
-    _expire(b, horizon)
-
-
-@njit(cache=True, **WITHOUT_COUNTING)
-def roll(b: VarianceBuckets, rules: Rules, root: bool, every: int, on: Array, x: Array, out: Array, at: int) -> int:
-    """Take in elements from `at` on until they, or the room, are used up, and answer after each `every`."""
-    for i in range(at, on.size):
-        if not _has_room(b):
+def roll(b: VarianceBuckets, rules: Rules, root: bool, on: Array, x: Array, due: Due, at: int) -> int:
+    """Take in elements from `at` on until they, or the room, are used up, and give the answers that are due."""
+    for i in range(at, on.size + 1):
+        while is_due(due, i):
+            if due.moments.size:
+                _expire(b, due.moments[due.given[0]] - rules.length)
+            give(due, answer(b, rules, root), 0)
+        if i == on.size or not _has_room(b):
             return i
         b.cursors[SEEN] += 1
         _take(b, rules, on[i] if rules.by_time else b.cursors[SEEN], x[i])
-        if every and (i + 1) % every == 0:
-            out[(i + 1) // every - 1] = answer(b, rules, root)
     return int(on.size)

@@ -14,6 +14,7 @@ from datasketches import kll_doubles_sketch
 from windrow.aggregates import AggregateFunction
 from windrow.errors import DataError
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind
+from windrow.synopses.due import after_each
 from windrow.synopses.elements import check_elements, check_every
 from windrow.synopses.packing import pack_arrays, unpack_arrays
 from windrow.synopses.quantiles import Phi, QuantileSynopsis, check_phi
@@ -122,13 +123,8 @@ class KLLPanes(QuantileSynopsis):
     def roll(self, on: Instants, x: Numbers, every: int) -> npt.NDArray[Any]:
         """Take in elements and answer after each `every` of them: one row a query if there are several `phi`."""
         check_every(every)
-        answers = np.empty((len(x) // every, *self.phi.shape))
-        for row in range(len(answers)):
-            piece = slice(row * every, (row + 1) * every)
-            self.update(on[piece], x[piece])
-            answers[row] = self.query()
-        self.update(on[len(answers) * every :], x[len(answers) * every :])
-        return answers
+        answers = self._step_by_step(on, x, after_each(int(every), len(x)))
+        return np.array(answers, np.float64).reshape(-1, *self.phi.shape)
 
     @property
     def nbytes(self) -> int:

@@ -6,18 +6,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction, Mode
 from windrow.errors import SpecError, UnsupportedError
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
+from windrow.synopses.due import NO_INSTANTS, Due, after_each, nullable
 from windrow.synopses.elements import NEVER, check_elements, check_every, check_order
 from windrow.synopses.packing import pack_arrays, unpack_arrays
 from windrow.synopses.ranks import merge_orders, place_of, roll_ranks, sort_order, still_there
 from windrow.synopses.rolling import Span
 from windrow.synopses.shelves import (
-    FREE,
     MODE,
     QUANTILE,
+    SPARE,
+    WIDTH,
     Shelves,
     count_up_to,
     most_frequent,
@@ -32,7 +35,8 @@ from windrow.synopses.total_order import to_keys, to_numbers
 Ints = npt.NDArray[np.int64]
 STRETCH = 16_384
 """How many elements at least get their ranks together."""
-NONE = np.empty(0, np.int64)
+LEAST_ROOM = 64
+NONE = NO_INSTANTS
 
 
 class Ordered(Synopsis):
@@ -92,11 +96,9 @@ class Ordered(Synopsis):
         """Take in the next elements, in order."""
         keys, on = self._elements(on, x)
         if self._shelves is None or 8 * keys.size > self.size:
-            self._append(on, keys)
-            self._shelves = None
-            self._head += self._leaving(int(on[-1])) if on.size else 0
+            self._replace(on, keys)
         else:
-            self._roll_shelves(on, keys, keys.size + 1)
+            self._roll_shelves(on, keys, self._due(NO_INSTANTS))
 
     def query(self) -> Any:
         """The quantile, or the mode, of the elements in the window now; None if there are none."""
@@ -119,10 +121,24 @@ class Ordered(Synopsis):
     def roll(self, on: Instants, x: Numbers, every: int) -> npt.NDArray[Any]:
         """Take in elements and answer after each `every` of them."""
         check_every(every)
+        return self._numbers(self._run(on, x, self._due(after_each(int(every), len(x)))).answers)
+
+    def _answer_at(self, on: Instants, x: Any, ends: Instants, moments: Instants) -> pa.Array:
+        due = self._run(on, x, self._due(ends, moments))
+        self.newest = max(self.newest, int(moments.max(initial=NEVER)))
+        return nullable(self._numbers(due.answers), due.sizes > 0)
+
+    def _due(self, ends: Instants, moments: Instants = NO_INSTANTS) -> Due:
+        return Due.make(ends, moments, np.empty(ends.size, np.int64))
+
+    def _run(self, on: Instants, x: Any, due: Due) -> Due:
+        """Take in elements and give the answers that are due, by ranks if there are many elements."""
         keys, on = self._elements(on, x)
         if self.what == QUANTILE and 4 * keys.size >= max(self.size, 1024):
-            return self._numbers(self._roll_ranks(on, keys, int(every)))
-        return self._numbers(self._roll_shelves(on, keys, int(every)))
+            self._roll_ranks(on, keys, due)
+        else:
+            self._roll_shelves(on, keys, due)
+        return due
 
     @property
     def size(self) -> int:
@@ -172,24 +188,47 @@ class Ordered(Synopsis):
     def _number(self, key: int) -> Any:
         return self._numbers(np.array([key]))[0].item()
 
+    def _replace(self, on: Ints, keys: Ints) -> None:
+        """Take in many elements at once; of those that come, only the ones that stay are written."""
+        if not keys.size:
+            return
+        gone = self._leaving(int(on[-1]), keys.size)
+        self._head += gone
+        if self.span.timed:
+            stay = int(np.searchsorted(on, on[-1] - self.span.length, "right"))
+        else:
+            stay = max(0, keys.size - self.span.length)
+        self._append(on[stay:], keys[stay:])
+        self._shelves = None
+        self._shrink()
+
     def _append(self, on: Ints, keys: Ints) -> None:
         """Write elements behind the newest one; the buffer is moved to a larger one when it is full."""
         if self._tail + keys.size > self._keys.size:
-            room = max(2 * (self.size + keys.size), 64)
-            self._keys = _moved(self._keys, self._head, self._tail, room)
-            if self.span.timed:
-                self._times = _moved(self._times, self._head, self._tail, room)
-            self._head, self._tail = 0, self.size
+            self._move(max(2 * (self.size + keys.size), LEAST_ROOM))
         new = slice(self._tail, self._tail + keys.size)
         self._keys[new] = keys
         if self.span.timed:
             self._times[new] = on
         self._tail += keys.size
 
-    def _leaving(self, now: int) -> int:
-        """How many elements are no longer in the window."""
+    def _shrink(self) -> None:
+        """Give back room that a window once needed, if it is far more than this one does."""
+        if self._keys.size > 4 * self.size + LEAST_ROOM:
+            self._move(2 * self.size)
+        if self._shelves is not None and len(self._shelves.cells) > 8 * self.size // WIDTH + 16:
+            self._shelves = None
+
+    def _move(self, room: int) -> None:
+        self._keys = _moved(self._keys, self._head, self._tail, room)
+        if self.span.timed:
+            self._times = _moved(self._times, self._head, self._tail, room)
+        self._head, self._tail = 0, self.size
+
+    def _leaving(self, now: int, more: int = 0) -> int:
+        """How many elements are no longer in the window at a moment, once so many more have come."""
         if not self.span.timed:
-            return max(0, self.size - self.span.length)
+            return min(self.size, max(0, self.size + more - self.span.length))
         return int(np.searchsorted(self._times[self._head : self._tail], now - self.span.length, "right"))
 
     def _expire(self, now: int) -> None:
@@ -199,44 +238,42 @@ class Ordered(Synopsis):
         if self._shelves is not None:
             take_off(self._shelves, self._keys[self._head : self._head + gone])
         self._head += gone
+        self._shrink()
 
     def _on_shelves(self) -> Shelves:
         if self._shelves is None:
             self._shelves = shelve(np.sort(self._keys[self._head : self._tail]))
         return self._shelves
 
-    def _roll_shelves(self, on: Ints, keys: Ints, every: int) -> Ints:
+    def _roll_shelves(self, on: Ints, keys: Ints, due: Due) -> None:
         """Let elements come one by one."""
         shelves = self._on_shelves()
         self._append(on, keys)
-        ends = np.array([self._head, self._tail - keys.size])
-        begin, given, out = int(ends[1]), 0, np.empty(keys.size // every, np.int64)
+        begin = self._tail - keys.size
+        ends = np.array([self._head, begin])
         all_keys, times = self._keys[: self._tail], self._times[: self._tail]
-        while ends[1] < self._tail:
-            if shelves.cursors[FREE] < 2:
-                shelves = with_room(shelves, 8 + len(shelves.cells) // 2)
-            left = every - (int(ends[1]) - begin) % every
-            rest = out[given:]
-            given += roll_shelves(shelves, all_keys, times, self.span, ends, self.what, self.phi, left, every, rest)
+        while True:
+            roll_shelves(shelves, all_keys, times, self.span, ends, self.what, self.phi, due, begin)
+            if ends[1] == self._tail:
+                break
+            shelves = with_room(shelves, SPARE + len(shelves.cells) // 2)
         self._shelves, self._head = shelves, int(ends[0])
-        return out
+        self._shrink()
 
-    def _roll_ranks(self, on: Ints, keys: Ints, every: int) -> Ints:
+    def _roll_ranks(self, on: Ints, keys: Ints, due: Due) -> None:
         """Let elements come in stretches about as long as the window, each sorted once."""
         held, times = self._keys[self._head : self._tail], self._times[self._head : self._tail]
-        (older, places), out, at = sort_order(held), np.empty(keys.size // every, np.int64), 0
+        (older, places), at = sort_order(held), 0
         while at < keys.size:
             end = min(keys.size, at + max(held.size, STRETCH))
             begin, held = held.size, np.concatenate([held, keys[at:end]])
             times = np.concatenate([times, on[at:end]]) if self.span.timed else NONE
             ranked, (merged, rank) = np.empty(held.size, np.int64), np.empty((2, held.size), np.int32)
             merge_orders(older, places, *sort_order(keys[at:end]), ranked, merged, rank)
-            answers, left = out[at // every :], every - at % every
-            head = roll_ranks(ranked, times, begin, rank, self.span.length, self.phi, left, every, answers)
+            head = roll_ranks(ranked, times, begin, rank, self.span.length, self.phi, due, at)
             older, places = still_there(ranked, merged, head)
             held, times, at = held[head:], times[head:], end
         self._begin(held.copy(), times.copy(), self.newest)
-        return out
 
 
 def _moved(buffer: Ints, head: int, tail: int, room: int) -> Ints:

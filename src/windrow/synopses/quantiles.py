@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction, Median
 from windrow.errors import SpecError, UnsupportedError
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, Synopsis
+from windrow.synopses.due import NO_INSTANTS, NOW, Due, after_each, nullable
 from windrow.synopses.elements import NEVER, check_elements, check_every, check_order
 from windrow.synopses.total_order import Keys, to_keys, to_numbers
 
@@ -65,27 +67,41 @@ class CompiledQuantiles(QuantileSynopsis):
     def query(self, phi: Phi | None = None) -> Any:
         """The quantiles of the elements in the window now, of the aggregate or of another `phi`; None without any."""
         asked = self.phi if phi is None else check_phi("phi", phi)
-        rising = np.argsort(asked, axis=None)
-        found = np.empty(asked.size, np.int64)
-        if not self._answer(np.ravel(asked)[rising], found):
+        answers, known = self._find(NO_INSTANTS, NO_INSTANTS, asked, NOW)
+        if not known[0]:
             return None
-        answers = np.empty(asked.size)
-        answers[rising] = to_numbers(found)
-        return answers.reshape(asked.shape) if asked.ndim else float(answers[0])
+        return answers[0] if asked.ndim else float(answers[0])
 
     def update(self, on: Instants, x: Numbers) -> None:
         """Take in the next elements, in order."""
-        self._take(*self._elements(on, x))
+        self._find(*self._elements(on, x), self.phi, NO_INSTANTS)
 
     def roll(self, on: Instants, x: Numbers, every: int) -> npt.NDArray[Any]:
         """Take in elements and answer after each `every` of them: one row a query if there are several `phi`."""
         check_every(every)
-        rising = np.argsort(self.phi, axis=None)
-        found = np.empty((len(x) // every, self.phi.size), np.int64)
-        self._roll(*self._elements(on, x), every, np.ravel(self.phi)[rising], found)
-        answers = np.empty(found.shape)
-        answers[:, rising] = to_numbers(found)
-        return answers.reshape(found.shape[0], *self.phi.shape)
+        return self._find(*self._elements(on, x), self.phi, after_each(int(every), len(x)))[0]
+
+    def _answer_at(self, on: Instants, x: Any, ends: Instants, moments: Instants) -> pa.Array:
+        answers, known = self._find(*self._elements(on, x), self.phi, ends, moments)
+        if not self.phi.ndim:
+            return nullable(answers, known)
+        return pa.array([row.tolist() if valid else None for row, valid in zip(answers, known, strict=True)])
+
+    def _expire(self, now: int) -> None:
+        self._find(NO_INSTANTS, NO_INSTANTS, self.phi, NOW, np.array([now]))
+
+    def _find(
+        self, on: Instants, keys: Keys, phi: Numbers, ends: Instants, moments: Instants = NO_INSTANTS
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        """Take in elements; the quantiles that are due, and for which of them there were elements."""
+        rising = np.argsort(phi, axis=None)
+        due = Due.make(ends, moments, np.zeros((ends.size, phi.size), np.int64))
+        self._run(on, keys, np.ravel(phi)[rising], due)
+        if moments.size:
+            self.newest = max(self.newest, int(moments[-1]))
+        answers = np.empty(due.answers.shape)
+        answers[:, rising] = to_numbers(due.answers)
+        return answers.reshape(ends.size, *phi.shape), due.sizes > 0
 
     def _elements(self, on: Instants, x: Numbers) -> tuple[Instants, Keys]:
         """Elements as the kernels take them, if they are ones that can come now."""
@@ -96,16 +112,8 @@ class CompiledQuantiles(QuantileSynopsis):
         return on, to_keys(x)
 
     @abstractmethod
-    def _take(self, on: Instants, keys: Keys) -> None:
-        """Take in elements whose values are given as keys of the same order."""
-
-    @abstractmethod
-    def _answer(self, phi: Numbers, out: Keys) -> bool:
-        """Find the keys of the quantiles of rising `phi`; False if there are no elements."""
-
-    @abstractmethod
-    def _roll(self, on: Instants, keys: Keys, every: int, phi: Numbers, out: Keys) -> None:
-        """Take in elements and find the keys of the quantiles after each `every` of them, in rows of `out`."""
+    def _run(self, on: Instants, keys: Keys, phi: Numbers, due: Due) -> None:
+        """Take in elements whose values are given as keys, and give keys of the quantiles of rising `phi` when due."""
 
 
 def _share_of(aggregate: AggregateFunction) -> float | None:

@@ -15,6 +15,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from windrow.synopses.algebra import move
+from windrow.synopses.due import Due, give, is_due
 
 DIGIT, PASSES = 11, 6
 """Keys are sorted by six digits of eleven bits, the last one first."""
@@ -201,10 +202,8 @@ def place_of(phi: float, n: int) -> int:
 
 
 @njit(cache=True)
-def roll_ranks(
-    ranked: Any, times: Any, held: int, rank: Any, length: int, phi: float, left: int, every: int, out: Any
-) -> int:
-    """Let the elements after the first `held` come one by one; write a quantile whenever `left` is used up.
+def roll_ranks(ranked: Any, times: Any, held: int, rank: Any, length: int, phi: float, due: Due, taken: int) -> int:
+    """Let the elements after the first `held` come one by one, `taken` having come before; give quantiles when due.
 
     They are given by their ranks, and their keys in order of size. `times` is empty where `length` is a count. Returns
     the first element that is still in the window.
@@ -213,20 +212,28 @@ def roll_ranks(
     used = np.zeros((words.size >> 6) + 2, np.uint64)
     for i in range(held):
         include(words, used, rank[i])
-    head = p = below = given = 0
-    for i in range(held, ranked.size):
+    head = p = below = 0
+    for i in range(held, ranked.size + 1):
+        while is_due(due, taken + i - held):
+            if due.moments.size:
+                now = due.moments[due.given[0]]
+                while head < i and times[head] <= now - length:
+                    below -= rank[head] < p
+                    exclude(words, used, rank[head])
+                    head += 1
+            key = np.int64(0)
+            if head < i:
+                wanted = place_of(phi, i - head)
+                more = wanted - below
+                p = ahead(words, used, p, more) if more >= 0 else behind(words, used, p, -more)
+                below, key = wanted, ranked[p]
+            give(due, key, i - head)
+        if i == ranked.size:
+            break
         while head < i and (times[head] <= times[i] - length if times.size else i - head == length):
             below -= rank[head] < p
             exclude(words, used, rank[head])
             head += 1
         below += rank[i] < p
         include(words, used, rank[i])
-        left -= 1
-        if left == 0:
-            left = every
-            wanted = place_of(phi, i + 1 - head)
-            p = ahead(words, used, p, wanted - below) if below <= wanted else behind(words, used, p, below - wanted)
-            below = wanted
-            out[given] = ranked[p]
-            given += 1
     return head

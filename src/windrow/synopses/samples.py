@@ -127,16 +127,13 @@ class Sample(Estimator):
         more = {"delta": self.accuracy.delta, "seed": self.seed, "size": self.size}
         return {**super().arguments, **more}
 
-    def _has_too_few(self) -> bool:
-        return bool(self.common.slots.cursors[SIZE] < max(1, self.aggregate.needs))
-
     def estimate(self) -> Estimate:
         """What the sample tells of the window now, and how many items it has."""
         return Estimate(self.query(), int(self.common.slots.cursors[SIZE]))
 
     def items(self) -> Array:
         """The elements in the sample now, in no order."""
-        self._answer()
+        self.query()
         return self.common.slots.values[self.common.slots.filled]
 
     @property

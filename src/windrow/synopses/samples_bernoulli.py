@@ -16,10 +16,11 @@ from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
 from windrow.synopses.samples import Sample, check_probability
-from windrow.synopses.samples_common import SEEN, Common, answer, can_tick, go_on, tick
+from windrow.synopses.samples_common import SEEN, Common, can_tick, give_answer, go_on, lags, tick
 from windrow.synopses.samples_random import failures
 from windrow.synopses.samples_slots import Slots, drop_item, put_item
 
@@ -52,10 +53,14 @@ def _advance(ring: Ring, common: Common, now: int) -> None:
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
-def _roll(ring: Ring, common: Common, probability: float, every: int, on: Array, x: Array, out: Array, at: int) -> int:
+def _roll(ring: Ring, common: Common, probability: float, on: Array, x: Array, due: Due, at: int) -> int:
     cursors, room = ring.cursors, ring.stamp.size
-    for i in range(at, on.size):
-        if cursors[HELD] == room or not can_tick(common):
+    for i in range(at, on.size + 1):
+        while is_due(due, i):
+            if lags(common, due):
+                _advance(ring, common, due.moments[due.given[0]])
+            give_answer(common, due)
+        if i == on.size or cursors[HELD] == room or not can_tick(common):
             return i
         moment = tick(common, on[i])
         _drop(ring, common, moment)
@@ -65,8 +70,6 @@ def _roll(ring: Ring, common: Common, probability: float, every: int, on: Array,
             put_item(common.slots, slot, x[i])
             cursors[HELD] += 1
             cursors[NEXT] += 1 + failures(common.random, probability)
-        if every and (i + 1) % every == 0:
-            out[(i + 1) // every - 1] = answer(common)
     return int(on.size)
 
 
@@ -129,14 +132,8 @@ class BernoulliSample(Sample):
     def _capacity(self) -> int:
         return ROOM
 
-    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
-        return int(_roll(self.kept, self.common, self.probability, every, *elements, out, at))
-
-    def _expire(self, now: int) -> None:
-        _advance(self.kept, self.common, now)
-
-    def _answer(self) -> float:
-        return float(answer(self.common))
+    def _step(self, elements: Elements, due: Due, at: int) -> int:
+        return int(_roll(self.kept, self.common, self.probability, *elements, due, at))
 
     def _grow(self, elements: Elements, at: int) -> None:
         if not can_tick(self.common):

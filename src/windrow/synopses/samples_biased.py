@@ -24,10 +24,11 @@ from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
 from windrow.synopses.samples import Sample
-from windrow.synopses.samples_common import Common, answer, can_tick, go_on, tick
+from windrow.synopses.samples_common import Common, can_tick, give_answer, go_on, lags, tick
 from windrow.synopses.samples_random import below, uniform
 from windrow.synopses.samples_slots import drop_item, put_item
 
@@ -106,22 +107,23 @@ def _roll(
     common: Common,
     admission: float,
     forget: bool,
-    every: int,
     on: Array,
     x: Array,
-    out: Array,
+    due: Due,
     at: int,
 ) -> int:
-    for i in range(at, on.size):
-        if not can_tick(common):
+    for i in range(at, on.size + 1):
+        while is_due(due, i):
+            if lags(common, due):
+                _advance(reservoir, common, forget, due.moments[due.given[0]])
+            give_answer(common, due)
+        if i == on.size or not can_tick(common):
             return i
         moment = tick(common, on[i])
         if forget:
             _forget(reservoir, common, moment)
         if admission >= 1.0 or uniform(common.random) < admission:
             _enter(reservoir, common, moment, x[i])
-        if every and (i + 1) % every == 0:
-            out[(i + 1) // every - 1] = answer(common)
     return int(on.size)
 
 
@@ -189,14 +191,8 @@ class BiasedReservoir(Sample):
         stamp, older, newer = np.zeros((3, self.size), np.int64)
         return Reservoir(stamp, older, newer, np.array([0, -1, -1]))
 
-    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
-        return int(_roll(self.kept, self.common, self.admission, self.forget, every, *elements, out, at))
-
-    def _expire(self, now: int) -> None:
-        _advance(self.kept, self.common, self.forget, now)
-
-    def _answer(self) -> float:
-        return float(answer(self.common))
+    def _step(self, elements: Elements, due: Due, at: int) -> int:
+        return int(_roll(self.kept, self.common, self.admission, self.forget, *elements, due, at))
 
 
 def capacity_for(rate: float) -> int:

@@ -16,10 +16,11 @@ from numba import njit
 
 from windrow.aggregates import AggregateFunction
 from windrow.synopses.algebra import WITHOUT_COUNTING
+from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
 from windrow.synopses.samples import Sample
-from windrow.synopses.samples_common import Common, answer, can_tick, go_on, tick
+from windrow.synopses.samples_common import Common, can_tick, give_answer, go_on, lags, tick
 from windrow.synopses.samples_order import select
 from windrow.synopses.samples_random import uniform
 from windrow.synopses.samples_slots import drop_item, put_item
@@ -193,16 +194,15 @@ def _tell(candidates: Ranked, tests: Ranked, scratch: Array, common: Common) -> 
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
-def _give(candidates: Ranked, tests: Ranked, changed: Array, scratch: Array, common: Common) -> float:
-    """What the sample tells."""
+def _refresh(candidates: Ranked, tests: Ranked, changed: Array, scratch: Array, common: Common) -> None:
+    """Let the items of the sample be those of now."""
     if changed[0]:
         _tell(candidates, tests, scratch, common)
         changed[0] = 0
-    return float(answer(common))
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
-def _advance(candidates: Ranked, tests: Ranked, changed: Array, scratch: Array, common: Common, now: int) -> None:
+def _advance(candidates: Ranked, tests: Ranked, changed: Array, common: Common, now: int) -> None:
     go_on(common, now)
     if _expire(candidates, tests, common, now):
         changed[0] = 1
@@ -215,14 +215,18 @@ def _roll(
     changed: Array,
     scratch: Array,
     common: Common,
-    every: int,
     on: Array,
     x: Array,
-    out: Array,
+    due: Due,
     at: int,
 ) -> int:
-    for i in range(at, on.size):
-        if not can_tick(common):
+    for i in range(at, on.size + 1):
+        while is_due(due, i):
+            if lags(common, due):
+                _advance(candidates, tests, changed, common, due.moments[due.given[0]])
+            _refresh(candidates, tests, changed, scratch, common)
+            give_answer(common, due)
+        if i == on.size or not can_tick(common):
             return i
         moment = tick(common, on[i])
         if _expire(candidates, tests, common, moment):
@@ -233,8 +237,6 @@ def _roll(
             if common.slots.filled[place]:
                 drop_item(common.slots, place)
             changed[0] = 1
-        if every and (i + 1) % every == 0:
-            out[(i + 1) // every - 1] = _give(candidates, tests, changed, scratch, common)
     return int(on.size)
 
 
@@ -275,11 +277,5 @@ class BoundedPrioritySample(Sample):
         candidates, tests = (Ranked(*(array[j] for array in self.kept[:-2])) for j in (0, 1))
         return candidates, tests, self.kept.changed, self.kept.scratch, self.common
 
-    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
-        return int(_roll(*self._parts(), every, *elements, out, at))
-
-    def _expire(self, now: int) -> None:
-        _advance(*self._parts(), now)
-
-    def _answer(self) -> float:
-        return float(_give(*self._parts()))
+    def _step(self, elements: Elements, due: Due, at: int) -> int:
+        return int(_roll(*self._parts(), *elements, due, at))

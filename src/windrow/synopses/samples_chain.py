@@ -22,10 +22,11 @@ from numba import njit
 
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import RetentionKind
+from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
 from windrow.synopses.samples import Sample
-from windrow.synopses.samples_common import SEEN, Common, answer, tick
+from windrow.synopses.samples_common import SEEN, Common, give_answer, tick
 from windrow.synopses.samples_random import Random, below, failures, uniform
 from windrow.synopses.samples_slots import put_item
 
@@ -111,18 +112,18 @@ def _sink(heap: Array, due: Array) -> None:
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
-def _roll(chains: Chains, common: Common, every: int, on: Array, x: Array, out: Array, at: int) -> int:
-    heap, due = chains.heap, chains.due
-    for i in range(at, on.size):
-        if chains.full[0]:
+def _roll(chains: Chains, common: Common, on: Array, x: Array, due: Due, at: int) -> int:
+    heap, arrivals = chains.heap, chains.due
+    for i in range(at, on.size + 1):
+        while is_due(due, i):
+            give_answer(common, due)
+        if i == on.size or chains.full[0]:
             return i
         tick(common, on[i])
         n = common.clock[SEEN]
-        while due[heap[0]] == n:
+        while arrivals[heap[0]] == n:
             _happen(chains, common, heap[0], n, x[i])
-            _sink(heap, due)
-        if every and (i + 1) % every == 0:
-            out[(i + 1) // every - 1] = answer(common)
+            _sink(heap, arrivals)
     return int(on.size)
 
 
@@ -167,11 +168,8 @@ class ChainSample(Sample):
             np.zeros(1, np.int64),
         )
 
-    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
-        return int(_roll(self.kept, self.common, every, *elements, out, at))
-
-    def _answer(self) -> float:
-        return float(answer(self.common))
+    def _step(self, elements: Elements, due: Due, at: int) -> int:
+        return int(_roll(self.kept, self.common, *elements, due, at))
 
     def _grow(self, elements: Elements, at: int) -> None:
         self.kept = self.kept._replace(

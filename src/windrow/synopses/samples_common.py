@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from windrow.synopses.due import Due, give
 from windrow.synopses.histograms_exponential import Buckets, estimate, expire, has_room, insert
 from windrow.synopses.moves import INLINED
 from windrow.synopses.samples_random import Random
@@ -87,3 +88,16 @@ def answer(common: Common) -> float:
         return np.nan
     variance = spread / (n - 1.0)
     return float(np.sqrt(variance)) if what == STDDEV else float(variance)
+
+
+@njit(cache=True, **INLINED)
+def lags(common: Common, due: Due) -> bool:
+    """Whether time must advance before the answer that is due."""
+    return bool(due.moments.size and due.moments[due.given[0]] != common.clock[NEWEST])
+
+
+@njit(cache=True, **INLINED)
+def give_answer(common: Common, due: Due) -> None:
+    """Write down what the sample tells as the answer that is due."""
+    told = answer(common)
+    give(due, told, common.slots.cursors[SIZE])

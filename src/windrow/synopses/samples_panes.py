@@ -25,10 +25,11 @@ from numba import njit
 from windrow.aggregates import AggregateFunction
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
 from windrow.synopses.samples import Sample, check_whole
-from windrow.synopses.samples_common import NEWEST, SEEN, Common, answer, can_tick, go_on, tick
+from windrow.synopses.samples_common import NEWEST, SEEN, Common, can_tick, give_answer, go_on, lags, tick
 from windrow.synopses.samples_random import Random, below, failures, scramble, uniform
 from windrow.synopses.samples_slots import drop_item, put_item
 
@@ -154,11 +155,10 @@ def _merge(panes: Panes, common: Common, random: Random) -> None:
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
-def _give(panes: Panes, common: Common, random: Random) -> float:
-    """What the merged sample tells."""
+def _refresh(panes: Panes, common: Common, random: Random) -> None:
+    """Let the items of the sample be a merge of the reservoirs of now."""
     random[0] = scramble(common.random[0] ^ np.uint64(common.clock[SEEN]))
     _merge(panes, common, random)
-    return float(answer(common))
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
@@ -173,21 +173,23 @@ def _roll(
     common: Common,
     random: Random,
     span: int,
-    every: int,
     on: Array,
     x: Array,
-    out: Array,
+    due: Due,
     at: int,
 ) -> int:
-    for i in range(at, on.size):
-        if not can_tick(common):
+    for i in range(at, on.size + 1):
+        while is_due(due, i):
+            if lags(common, due):
+                _advance(panes, common, due.moments[due.given[0]])
+            _refresh(panes, common, random)
+            give_answer(common, due)
+        if i == on.size or not can_tick(common):
             return i
         moment = tick(common, on[i])
         _drop(panes, moment, common.length)
         pane = _open(panes, (moment - 1) // span)
         _take(panes, common.random, pane, moment, x[i])
-        if every and (i + 1) % every == 0:
-            out[(i + 1) // every - 1] = _give(panes, common, random)
     return int(on.size)
 
 
@@ -251,11 +253,5 @@ class PaneReservoirs(Sample):
             np.zeros(size, np.int64),
         )
 
-    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
-        return int(_roll(self.kept, self.common, self._draws, self.span, every, *elements, out, at))
-
-    def _expire(self, now: int) -> None:
-        _advance(self.kept, self.common, now)
-
-    def _answer(self) -> float:
-        return float(_give(self.kept, self.common, self._draws))
+    def _step(self, elements: Elements, due: Due, at: int) -> int:
+        return int(_roll(self.kept, self.common, self._draws, self.span, *elements, due, at))

@@ -16,11 +16,12 @@ import numpy as np
 from numba import njit
 
 from windrow.synopses.algebra import WITHOUT_COUNTING
+from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
 from windrow.synopses.samples import Sample
 from windrow.synopses.samples_chain import unrolled
-from windrow.synopses.samples_common import Common, answer, can_tick, go_on, tick
+from windrow.synopses.samples_common import Common, can_tick, give_answer, go_on, lags, tick
 from windrow.synopses.samples_random import uniform
 from windrow.synopses.samples_slots import drop_item, put_item
 
@@ -87,15 +88,17 @@ def _advance(stairs: Stairs, common: Common, now: int) -> None:
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
-def _roll(stairs: Stairs, common: Common, every: int, on: Array, x: Array, out: Array, at: int) -> int:
-    for i in range(at, on.size):
-        if stairs.full[0] or not can_tick(common):
+def _roll(stairs: Stairs, common: Common, on: Array, x: Array, due: Due, at: int) -> int:
+    for i in range(at, on.size + 1):
+        while is_due(due, i):
+            if lags(common, due):
+                _advance(stairs, common, due.moments[due.given[0]])
+            give_answer(common, due)
+        if i == on.size or stairs.full[0] or not can_tick(common):
             return i
         moment = tick(common, on[i])
         for slot in range(stairs.head.size):
             _take(stairs, common, slot, moment, x[i])
-        if every and (i + 1) % every == 0:
-            out[(i + 1) // every - 1] = answer(common)
     return int(on.size)
 
 
@@ -133,14 +136,8 @@ class PrioritySample(Sample):
             np.zeros(1, np.int64),
         )
 
-    def _step(self, elements: Elements, every: int, out: Array, at: int) -> int:
-        return int(_roll(self.kept, self.common, every, *elements, out, at))
-
-    def _expire(self, now: int) -> None:
-        _advance(self.kept, self.common, now)
-
-    def _answer(self) -> float:
-        return float(answer(self.common))
+    def _step(self, elements: Elements, due: Due, at: int) -> int:
+        return int(_roll(self.kept, self.common, *elements, due, at))
 
     def _grow(self, elements: Elements, at: int) -> None:
         if not can_tick(self.common):

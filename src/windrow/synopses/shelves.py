@@ -13,9 +13,10 @@ import numpy.typing as npt
 from numba import njit
 
 from windrow.synopses.algebra import WITHOUT_COUNTING, move
+from windrow.synopses.due import Due, give, is_due
 from windrow.synopses.ranks import place_of
 
-WIDTH, SPARE = 256, 8
+WIDTH, SPARE = 256, 2
 """How many numbers a shelf has room for, and how many shelves there are beyond those that are needed."""
 SHELVES, FREE = 0, 1
 """Cursors: how many shelves are in use, and how many are not."""
@@ -208,23 +209,29 @@ def most_frequent(shelves: Any) -> int:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def roll_shelves(
-    shelves: Any, keys: Any, times: Any, span: Any, ends: Any, what: int, phi: float, left: int, every: int, out: Any
-) -> int:
-    """Let the keys from `ends[1]` on come one by one, and those from `ends[0]` on leave; answer as `left` is used up.
+    shelves: Any, keys: Any, times: Any, span: Any, ends: Any, what: int, phi: float, due: Due, begin: int
+) -> None:
+    """Let the keys from `ends[1]` on come one by one, the first of them at `begin`, and those from `ends[0]` on leave.
 
-    Returns how many answers there are. It stops where there may be too few unused shelves.
+    The answers that are due are given. It stops where there may be too few unused shelves.
     """
-    given = 0
-    while ends[1] < keys.size and shelves.cursors[FREE] > 1:
+    while True:
         head, at = ends
+        while is_due(due, at - begin):
+            if due.moments.size:
+                now = due.moments[due.given[0]]
+                while head < at and times[head] <= now - span.length:
+                    remove(shelves, keys[head])
+                    head += 1
+                ends[0] = head
+            key = 0
+            if head < at:
+                key = most_frequent(shelves) if what == MODE else select(shelves, place_of(phi, at - head))
+            give(due, key, at - head)
+        if at == keys.size or shelves.cursors[FREE] < 2:
+            return
         while head < at and (times[head] <= times[at] - span.length if span.timed else at - head == span.length):
             remove(shelves, keys[head])
             head += 1
         put(shelves, keys[at])
         ends[0], ends[1] = head, at + 1
-        left -= 1
-        if left == 0:
-            left = every
-            out[given] = most_frequent(shelves) if what == MODE else select(shelves, place_of(phi, at + 1 - head))
-            given += 1
-    return given

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windrow.aggregates.keeper import Keeper, Values
 from windrow.errors import DataError, SpecError, UnsupportedError
@@ -111,14 +112,14 @@ class Kept:
     def results(self, ranges: Ranges) -> pa.Array:
         """The answers for windows that are due, which are sorted by group and end."""
         group, place, x = self._taken()
-        found: list[Any] = []
+        found: list[pa.Array] = []
         left = np.ones(group.size, np.bool_)
         groups, begins = np.unique(ranges.group, return_index=True)
         moments = ranges.end * self.pane
-        for g, mine in zip(groups.tolist(), np.split(moments, begins[1:]), strict=True):
-            a, b = np.searchsorted(group, [g, g + 1])
+        first, last = (np.searchsorted(group, groups, side).tolist() for side in ("left", "right"))
+        for g, mine, a, b in zip(groups.tolist(), np.split(moments, begins[1:]), first, last, strict=True):
             b = a + int(np.searchsorted(place[a:b], mine[-1], "right"))
-            found += self._synopsis(g).answers(place[a:b], x[a:b], mine)
+            found.append(self._synopsis(g).answers(place[a:b], x[a:b], mine))
             left[a:b] = False
         self._waiting = [(group[left], place[left], x[left])]
         return self._typed(found)
@@ -136,11 +137,15 @@ class Kept:
             self.synopses[group] = self.keep.make(self.keeper, self.shape)
         return self.synopses[group]
 
-    def _typed(self, found: Sequence[Any]) -> pa.Array:
-        if pa.types.is_integer(self.keeper.result):
-            found = [None if x is None else round(x) for x in found]
-        # Only None is null: NaN is an answer, as it is without a synopsis.
-        return pa.array(found, self.keeper.result)
+    def _typed(self, found: Sequence[pa.Array]) -> pa.Array:
+        """The answers of all groups as the result has them; only what is null is null, NaN is an answer."""
+        kind = self.keeper.result
+        if len({part.type for part in found}) > 1:
+            found = [part.cast(kind) for part in found]
+        whole = pa.concat_arrays(found) if found else pa.nulls(0)
+        if pa.types.is_integer(kind) and pa.types.is_floating(whole.type):
+            whole = pc.round(whole)
+        return whole.cast(kind)
 
     # The state as Arrow.
 
