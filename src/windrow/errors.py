@@ -15,7 +15,7 @@ Each message names the value, the column, and what would be right.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 LONGEST = 2_000
 """The most characters of a message."""
@@ -40,6 +40,11 @@ def quoted(value: object) -> str:
     except ValueError:  # Python writes no integers of more than 4,300 digits
         return f"an object of type {type(value).__name__} that is too large to show"
     return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."
+
+
+def is_one_of(value: object, choices: Container[str]) -> bool:
+    """Whether a value is one of some words; arrays and tables, whose comparisons are no truth values, are not."""
+    return isinstance(value, str) and value in choices
 
 
 class WindrowError(Exception):

@@ -14,7 +14,7 @@ import pyarrow as pa
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.keeper import Keeper
 from windrow.aggregates.states import States
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 
 __all__ = ["check_aggregate", "example_aggregate"]
 
@@ -66,6 +66,8 @@ def check_aggregate(
     ...
     AssertionError: total('speed'): merge: values cut at 1 give 20.25, and all of them added give 23.25; ...
     """
+    if not isinstance(aggregate, AggregateFunction):
+        raise SpecError(f"aggregate: expected an aggregate such as Range('speed'), got {quoted(aggregate)}")
     rows = _rows(aggregate, values)
     contract = _Contract(aggregate, rows, tolerance)
     contract.compiles()

@@ -7,13 +7,17 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 import windrow as wr
+from bad_values import BAD
 from streams import CUSTOM_RULES
 from windrow.aggregates.base import name_of
 from windrow.errors import SpecError, WindrowError
-from windrow.testing import example_aggregate
+from windrow.synopses import Accuracy, BiasedReservoir, KLLPanes, Retention, TwoStacks
+from windrow.testing import check_aggregate, example_aggregate
+from windrow.windows import Keep
 
 HUGE = 10**400
 
@@ -163,7 +167,7 @@ REFUSED: list[tuple[Callable[[], Any], list[str]]] = [
     ),
     (lambda: wr.mean(None), ["Mean", "None"]),
     *(
-        (lambda kind=kind, n=n: kind("x", n), [kind.__name__, repr(n), "a whole number of at least 1"])
+        (lambda kind=kind, n=n: kind("x", n), [kind.__name__, repr(n), "a whole number from 1"])
         for kind in (wr.max_n, wr.min_n, wr.top_k)
         for n in (0, -1, 2.5, True, "3")
     ),
@@ -260,3 +264,84 @@ def test_a_spec_does_not_follow_later_changes_of_what_it_was_made_from() -> None
     grid["x"].append(3)
     grid["y"] = [1]
     assert scheme == wr.Boundary({"x": [1, 2]})
+
+
+def _always(t: Any, s: Any) -> bool:
+    return True
+
+
+PLACES: dict[str, Callable[[Any], Any]] = {
+    "Threshold.predicate": lambda v: wr.Threshold(v),
+    "Threshold.min_count": lambda v: wr.Threshold("x > 1", min_count=v),
+    "Threshold.min_duration": lambda v: wr.Threshold("x > 1", min_duration=v),
+    "Threshold.close": lambda v: wr.Threshold("x > 1", close=v),
+    "Threshold.segments": lambda v: wr.Threshold("x > 1", segments=v),
+    "Threshold.max_gap": lambda v: wr.Threshold("x > 1", max_gap=v),
+    "Threshold.nulls": lambda v: wr.Threshold("x > 1", nulls=v),
+    "Boundary": lambda v: wr.Boundary(v),
+    "Boundary.width": lambda v: wr.Boundary({"x": v}),
+    "DoubleBoundary": lambda v: wr.DoubleBoundary(v),
+    "DoubleBoundary.width": lambda v: wr.DoubleBoundary({"x": v}),
+    "Delta": lambda v: wr.Delta(v),
+    "Delta.limit": lambda v: wr.Delta({"x": v}),
+    "Delta.op": lambda v: wr.Delta({"x": 1}, op=v),
+    "Delta.reference": lambda v: wr.Delta({"x": 1}, reference=v),
+    "Aggregate.aggregate": lambda v: wr.Aggregate(v, ">", 1),
+    "Aggregate.op": lambda v: wr.Aggregate(wr.sum("x"), v, 1),
+    "Aggregate.limit": lambda v: wr.Aggregate(wr.sum("x"), ">", v),
+    "Gap": lambda v: wr.Gap(v),
+    "Custom.columns": lambda v: wr.Custom(v, open=_always, close=_always),
+    "Custom.open": lambda v: wr.Custom(["x"], open=v, close=_always),
+    "Custom.state": lambda v: wr.Custom(["x"], open=_always, close=_always, state=v),
+    "Custom.field": lambda v: wr.Custom(["x"], open=_always, close=_always, state={"x": v}),
+    "Sliding.length": lambda v: wr.Sliding(v, every=1),
+    "Sliding.every": lambda v: wr.Sliding(10, every=v),
+    "Sliding.emit": lambda v: wr.Sliding(10, every=5, emit=v),
+    "Tumbling": lambda v: wr.Tumbling(v),
+    "Landmark": lambda v: wr.Landmark(v),
+    "Rows.n": lambda v: wr.Rows(v),
+    "Rows.every": lambda v: wr.Rows(10, every=v),
+    "DistinctTimes": lambda v: wr.DistinctTimes(v),
+    "quantile.q": lambda v: wr.quantile("x", v),
+    "quantile.eps": lambda v: wr.quantile("x", 0.5, eps=v),
+    "rank": lambda v: wr.rank("x", v),
+    "top_k": lambda v: wr.top_k("x", v),
+    "max_n": lambda v: wr.max_n("x", v),
+    "heavy_hitters": lambda v: wr.heavy_hitters("x", v),
+    "histogram": lambda v: wr.histogram("x", v),
+    "covariance": lambda v: wr.covariance("x", v),
+    "sum": lambda v: wr.sum(v),
+    "Keep.synopsis": lambda v: Keep(v),
+    "Keep.eps": lambda v: Keep("KLLPanes", eps=v),
+    "Keep.seed": lambda v: Keep("KLLPanes", eps=0.1, seed=v),
+    "Retention.length": lambda v: Retention(v),
+    "Retention.kind": lambda v: Retention(10, v),
+    "Accuracy": lambda v: Accuracy(v, 0.1),
+    "synopsis.aggregate": lambda v: TwoStacks(v, Retention(10)),
+    "synopsis.retention": lambda v: TwoStacks(wr.sum("x"), v),
+    "synopsis.accuracy": lambda v: TwoStacks(wr.sum("x"), Retention(10), v),
+    "synopsis.seed": lambda v: KLLPanes(wr.median("x"), Retention(10), Accuracy(0.1, 0.1), seed=v),
+    "sample.size": lambda v: BiasedReservoir(wr.median("x"), Retention(10), Accuracy(0.1, 0.1), size=v),
+    "roll.every": lambda v: list(TwoStacks(wr.sum("x"), Retention(10)).roll(np.arange(4), np.ones(4), v)),
+    "check_aggregate": lambda v: check_aggregate(v),
+    **{
+        f"advise.{name}": lambda v, name=name: wr.advise(
+            wr.median("x"), **{"retention": 100, "slide": 10, "delta": 0.1, name: v}
+        )
+        for name in (
+            "retention", "slide", "eps", "delta", "groups", "prefer", "limit_bytes", "batch", "kind", "whole", "model",
+        )
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_whatever_is_put_in_place_of_an_argument_is_taken_or_refused_in_our_words(place):
+    for name, value in BAD.items():
+        try:
+            made = PLACES[place](value)
+        except WindrowError as refusal:
+            made = str(refusal)
+        except Exception as error:
+            raise AssertionError(f"{place}: {name} raises {type(error).__name__}: {str(error)[:200]}") from error
+        assert len(made if isinstance(made, str) else repr(made)) < 200_000, "what is made can be shown"

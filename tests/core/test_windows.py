@@ -497,7 +497,7 @@ def test_windows_are_read_on_a_clock() -> None:
         (lambda: Sliding("1 minute", "5 seconds").shape(INTEGERS), "`on` is a number"),
         (lambda: Sliding(2.5, 1).shape(INTEGERS), r"length=2.5: an integer has whole steps"),
         (lambda: Tumbling("36 hours").shape(Clock.of(pa.date32(), "day")), "a date has whole days"),
-        (lambda: Rows(0), "n: 0 is no number of tuples"),
+        (lambda: Rows(0), "n: 0 is no number of rows"),
         (lambda: Rows(3, every=4), "every=4 is more than n=3"),
         (lambda: DistinctTimes(True), "n: True is no number"),
     ],

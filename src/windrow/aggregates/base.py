@@ -34,7 +34,7 @@ import pyarrow as pa
 
 from windrow.aggregates.shape import check_shape
 from windrow.aggregates.tags import tag_of
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 
 Kind: TypeAlias = Literal["distributive", "algebraic", "holistic"]
 Form: TypeAlias = Literal["numbers", "row", "values", "objects"]
@@ -163,7 +163,7 @@ class AggregateFunction:
         name = name_of(type(self))
         for column in (self.column, *self.columns):
             if not isinstance(column, str) or not column:
-                raise SpecError(f"{type(self).__name__} wants the name of a column, not {column!r}")
+                raise SpecError(f"{type(self).__name__} wants the name of a column, not {quoted(column)}")
             if column == "*" and self.columns:
                 raise SpecError(f"{name}('*'): only count takes '*'; give the name of a column, as in {name}('speed')")
         needed = ("finish",) if self.form == "values" else ("add", "merge", "finish")

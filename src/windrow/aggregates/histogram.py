@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates.base import THESIS, AggregateFunction, Form, Gives, Kind, Options
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 
 Row = npt.NDArray[Any]
 
@@ -78,10 +79,10 @@ class Histogram(AggregateFunction):
 
 def _checked(edges: Any) -> tuple[float, ...]:
     wanted = "rising finite numbers, as in [0, 30, 60]"
-    listed = isinstance(edges, Sequence | np.ndarray) and not isinstance(edges, str)
+    listed = isinstance(edges, Sequence | np.ndarray) and not isinstance(edges, str | bytes) and np.ndim(edges) == 1
     if not listed or not len(edges) or not all(isinstance(e, Real) and not isinstance(e, bool) for e in edges):
-        raise SpecError(f"Histogram: edges={edges!r} must be {wanted}")
-    found = tuple(float(edge) for edge in edges)
+        raise SpecError(f"Histogram: edges={quoted(edges)} must be {wanted}")
+    found = tuple(float(edge) if abs(edge) <= sys.float_info.max else math.nan for edge in edges)
     if not all(map(math.isfinite, found)) or any(b <= a for a, b in pairwise(found)):
-        raise SpecError(f"Histogram: edges={edges!r} must be {wanted}")
+        raise SpecError(f"Histogram: edges={quoted(edges)} must be {wanted}")
     return found

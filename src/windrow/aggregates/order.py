@@ -6,6 +6,7 @@ NaN is greater than any other value, as in Spark.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ from numba import njit
 
 from windrow.aggregates.base import THESIS, AggregateFunction, Counted, Form, Gives, Kind, Options
 from windrow.aggregates.runs import precedes
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 
 Row = npt.NDArray[Any]
 
@@ -28,8 +29,10 @@ def chosen_type(values: pa.DataType) -> pa.DataType:
 
 def check_size(aggregate: AggregateFunction, option: str, size: Any) -> None:
     """Refuse what is no number of values."""
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise SpecError(f"{type(aggregate).__name__}: {option}={size!r} must be a whole number of at least 1")
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size < 2**31:
+        raise SpecError(
+            f"{type(aggregate).__name__}: {option}={quoted(size)} must be a whole number from 1 to 2**31 - 1"
+        )
 
 
 def check_share(aggregate: AggregateFunction, option: str, share: Any, *, least: str) -> float:
@@ -38,7 +41,7 @@ def check_share(aggregate: AggregateFunction, option: str, share: Any, *, least:
     limits = {"from 0 to 1": (0, 1), "above 0 and up to 1": (math.ulp(0.0), 1), "of at least 0 and below 1": (0, 1)}
     low, high = limits[least]
     if not fine or not low <= share <= high or ("below 1" in least and share == 1):
-        raise SpecError(f"{type(aggregate).__name__}: {option}={share!r} must be a number {least}")
+        raise SpecError(f"{type(aggregate).__name__}: {option}={quoted(share)} must be a number {least}")
     return float(share)
 
 
@@ -264,8 +267,8 @@ class Rank(AggregateFunction):
     def __post_init__(self) -> None:
         value = self.value
         is_number = not isinstance(value, bool) and isinstance(value, int | float | np.integer | np.floating)
-        if not is_number or value != value:
-            raise SpecError(f"Rank: value={value!r} must be the number whose rank is asked for")
+        if not is_number or value != value or (isinstance(value, int) and abs(value) > sys.float_info.max):
+            raise SpecError(f"Rank: value={quoted(value)} must be the number whose rank is asked for")
         super().__post_init__()
 
     def result_type(self, values: pa.DataType) -> pa.DataType:

@@ -13,7 +13,7 @@ from numba import njit
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.compiled import add_value, finish_state, specialised, tag_for
 from windrow.aggregates.keeper import Keeper
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 from windrow.frames.base import Automaton, Property, Scheme, check_limit
 from windrow.frames.clock import Clock
 from windrow.frames.delta import check_operator
@@ -66,7 +66,7 @@ class Aggregate(Scheme):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.aggregate, AggregateFunction):
-            raise SpecError(f"Aggregate wants an aggregate such as wr.sum('volume'), not {self.aggregate!r}")
+            raise SpecError(f"Aggregate wants an aggregate such as wr.sum('volume'), not {quoted(self.aggregate)}")
         if self.aggregate.form != "numbers" or self.aggregate.gives != "number":
             raise SpecError(
                 f"Aggregate: {self.aggregate!r} cannot be compared with a limit tuple by tuple: its result must be one "

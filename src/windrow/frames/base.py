@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates.keeper import Values, is_number
-from windrow.errors import SpecError, TypeMismatchError
+from windrow.errors import SpecError, TypeMismatchError, is_one_of, quoted
 from windrow.frames.clock import Clock
 from windrow.frames.duration import Duration, parse_duration
 from windrow.frames.records import Array, Batch, Groups, Records
@@ -63,8 +63,10 @@ class Scheme(ABC):
     policies: ClassVar[tuple[str, ...]] = ("skip", "break", "error")
 
     def __post_init__(self) -> None:
-        if self.nulls not in self.policies:
-            raise SpecError(f"nulls: {self.nulls!r} is not a policy; it must be one of {', '.join(self.policies)}")
+        if not is_one_of(self.nulls, self.policies):
+            raise SpecError(
+                f"nulls: {quoted(self.nulls)} is not a policy; it must be one of {', '.join(self.policies)}"
+            )
         check_duration(self.max_gap, "max_gap")
 
     def __repr__(self) -> str:
@@ -147,29 +149,33 @@ def check_duration(value: Any, option: str) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, Duration):
-        raise SpecError(f"{option}: {value!r} is no duration; give a text such as '3 minutes', a timedelta or a number")
+        raise SpecError(
+            f"{option}: {quoted(value)} is no duration; give a text such as '3 minutes', a timedelta or a number"
+        )
     amount = value if isinstance(value, int | float) else parse_duration(value)
     if not _is_finite(amount) or amount < 0:
-        raise SpecError(f"{option}: {value!r} is negative or endless; a duration must be zero or more")
+        raise SpecError(f"{option}: {quoted(value)} is negative or endless; a duration must be zero or more")
 
 
 def check_count(value: Any, option: str) -> None:
     """Refuse what is no number of tuples."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**63:
-        raise SpecError(f"{option}: {value!r} is no number of tuples; it must be a whole number from 1 to 2**63 - 1")
+        raise SpecError(
+            f"{option}: {quoted(value)} is no number of tuples; it must be a whole number from 1 to 2**63 - 1"
+        )
 
 
 def check_limit(value: Any, what: str) -> float:
     """A finite number to compare with, or a clear refusal."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
-        raise SpecError(f"{what}: {value!r} is no finite number")
+        raise SpecError(f"{what}: {quoted(value)} is no finite number")
     return float(value)
 
 
 def check_attribute(name: Any, scheme: str) -> str:
     """The name of a column, or a refusal."""
     if not isinstance(name, str) or not name:
-        raise SpecError(f"{scheme}: {name!r} is no name of a column")
+        raise SpecError(f"{scheme}: {quoted(name)} is no name of a column")
     return name
 
 

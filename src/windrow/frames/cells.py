@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 from windrow.frames.base import check_attribute, check_limit
 
 Grid: TypeAlias = float | tuple[float, ...]
@@ -24,19 +24,23 @@ SMALLEST_CELL = int(np.iinfo(np.int64).min)
 def check_grid(grids: Any, scheme: str) -> dict[str, Grid]:
     """The widths and break points of each attribute, or a refusal that says which is wrong."""
     if not isinstance(grids, Mapping) or not grids:
-        raise SpecError(f"{scheme} wants a width or break points an attribute, as in {{'x': 10.0}}, not {grids!r}")
+        raise SpecError(
+            f"{scheme} wants a width or break points an attribute, as in {{'x': 10.0}}, not {quoted(grids)}"
+        )
     return {check_attribute(name, scheme): _grid(name, grid, scheme) for name, grid in grids.items()}
 
 
 def _grid(name: str, grid: Any, scheme: str) -> Grid:
-    if isinstance(grid, Sequence) and not isinstance(grid, str):
+    if isinstance(grid, Sequence) and not isinstance(grid, str | bytes):
         points = tuple(check_limit(point, f"{scheme}: a break point of {name!r}") for point in grid)
         if not points or any(a >= b for a, b in pairwise(points)):
-            raise SpecError(f"{scheme}: the break points of {name!r} must be one or more in rising order, not {grid!r}")
+            raise SpecError(
+                f"{scheme}: the break points of {name!r} must be one or more in rising order, not {quoted(grid)}"
+            )
         return points
     width = check_limit(grid, f"{scheme}: the width of {name!r}")
     if width <= 0:
-        raise SpecError(f"{scheme}: the width of {name!r} must be above zero, not {grid!r}")
+        raise SpecError(f"{scheme}: the width of {name!r} must be above zero, not {quoted(grid)}")
     return width
 
 

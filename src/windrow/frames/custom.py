@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -13,7 +13,7 @@ import pyarrow as pa
 from numba import njit
 from numba.core.errors import NumbaError
 
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 from windrow.frames.base import Automaton, Scheme, check_attribute
 from windrow.frames.clock import Clock
 from windrow.frames.records import (
@@ -77,24 +77,25 @@ class Custom(Scheme):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.columns, Sequence) or isinstance(self.columns, str):
-            raise SpecError(f"Custom: columns must be a list of names, not {self.columns!r}")
+        if not isinstance(self.columns, Sequence) or isinstance(self.columns, str | bytes):
+            raise SpecError(f"Custom: columns must be a list of names, not {quoted(self.columns)}")
         if len(set(map(repr, self.columns))) < len(self.columns):
             raise SpecError(f"Custom: columns names one twice: {self.columns!r}")
         for option in ("open", "close", "update"):
             rule = getattr(self, option)
             if not callable(rule) and not (option == "update" and rule is None):
-                raise SpecError(f"Custom: {option} must be a function of a tuple and a state, not {rule!r}")
+                raise SpecError(f"Custom: {option} must be a function of a tuple and a state, not {quoted(rule)}")
         if not isinstance(self.state, Mapping):
             raise SpecError(
-                f"Custom: state must give each field a starting value, as in {{'high': 0.0}}, not {self.state!r}"
+                f"Custom: state must give each field a starting value, as in {{'high': 0.0}}, not {quoted(self.state)}"
             )
         state = {}
         for name, value in self.state.items():
             if not isinstance(name, str) or not name.isidentifier():
                 raise SpecError(f"Custom: the state's field {name!r} is no identifier")
-            if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-                raise SpecError(f"Custom: the state's field {name!r} must start as a number, not {value!r}")
+            known = not isinstance(value, bool) and isinstance(value, int | float)
+            if not known or value != value or (isinstance(value, int) and abs(value) > sys.float_info.max):
+                raise SpecError(f"Custom: the state's field {name!r} must start as a number, not {quoted(value)}")
             state[name] = float(value)
         for name in self.columns:
             if not check_attribute(name, "Custom").isidentifier() or name == "on":

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
-from windrow.errors import SpecError
+from windrow.errors import SpecError, is_one_of, quoted
 from windrow.frames.base import Automaton, Property, Scheme, check_attribute, check_limit
 from windrow.frames.clock import Clock
 from windrow.frames.records import (
@@ -31,8 +31,8 @@ OPERATORS = ("<", "<=", ">", ">=")
 
 def check_operator(op: Any, scheme: str) -> None:
     """Refuse what is no comparison."""
-    if op not in OPERATORS:
-        raise SpecError(f"{scheme}: {op!r} is no operator; it must be one of {', '.join(OPERATORS)}")
+    if not is_one_of(op, OPERATORS):
+        raise SpecError(f"{scheme}: {quoted(op)} is no operator; it must be one of {', '.join(OPERATORS)}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,10 +69,10 @@ class Delta(Scheme):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.limits, Mapping) or not self.limits:
-            raise SpecError(f"Delta wants a limit an attribute, as in {{'dye': 0.05}}, not {self.limits!r}")
+            raise SpecError(f"Delta wants a limit an attribute, as in {{'dye': 0.05}}, not {quoted(self.limits)}")
         check_operator(self.op, "Delta")
-        if self.reference not in ("range", "first"):
-            raise SpecError(f"reference: {self.reference!r} is not known; it must be 'range' or 'first'")
+        if not is_one_of(self.reference, ("range", "first")):
+            raise SpecError(f"reference: {quoted(self.reference)} is not known; it must be 'range' or 'first'")
         limits = {
             check_attribute(name, "Delta"): check_limit(limit, f"Delta: the limit of {name!r}")
             for name, limit in self.limits.items()

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from numba import njit
 
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 from windrow.frames.base import Automaton, Closure, Property, Scheme, check_count, check_duration
 from windrow.frames.clock import Clock
 from windrow.frames.duration import Duration
@@ -86,7 +86,7 @@ class Threshold(Scheme):
         check_count(self.min_count, "min_count")
         check_duration(self.min_duration, "min_duration")
         if not isinstance(self.segments, bool):
-            raise SpecError(f"segments: {self.segments!r} is neither True nor False")
+            raise SpecError(f"segments: {quoted(self.segments)} is neither True nor False")
 
     def __getstate__(self) -> dict[str, Any]:
         """What is sent to a task: Spark has evaluated a Column by then, and could not send it; its text is enough."""
@@ -149,7 +149,7 @@ def check_predicate(predicate: Any, option: str) -> None:
         parse_predicate(predicate, option)
     elif not _is_column(predicate):
         raise SpecError(
-            f"{option}: {predicate!r} is neither a condition in SQL, such as 'speed < 40', nor a Spark Column"
+            f"{option}: {quoted(predicate)} is neither a condition in SQL, such as 'speed < 40', nor a Spark Column"
         )
 
 

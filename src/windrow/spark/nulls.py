@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windrow.errors import DataError, SpecError
+from windrow.errors import DataError, SpecError, is_one_of
 from windrow.frames.request import Asked
 from windrow.spark.resolve import column, condition
 
@@ -21,7 +21,7 @@ POLICIES = ("error", "drop")
 
 def check_policy(nulls_on: str) -> None:
     """Refuse an unknown policy."""
-    if nulls_on not in POLICIES:
+    if not is_one_of(nulls_on, POLICIES):
         raise SpecError(f"nulls_on: {nulls_on!r} is not a policy; it must be one of {', '.join(POLICIES)}")
 
 

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BooleanType, LongType, StructField, StructType, TimestampType
 
-from windrow.errors import SpecError, TypeMismatchError, UnsupportedError
+from windrow.errors import SpecError, TypeMismatchError, UnsupportedError, is_one_of
 from windrow.frames.arrivals import WHOLE
 from windrow.frames.packing import pack, unpack
 from windrow.frames.request import Asked, Request
@@ -57,7 +57,7 @@ class StreamOptions:
         for name in ("fragments", "ordered"):
             if not isinstance(getattr(self, name), bool):
                 raise SpecError(f"{name}: {getattr(self, name)!r} is neither True nor False")
-        if self.late not in LATE:
+        if not is_one_of(self.late, LATE):
             raise SpecError(f"late: {self.late!r} is not a policy; it must be one of {', '.join(LATE)}")
         if self.flush is not None and not isinstance(self.flush, str | os.PathLike):
             raise SpecError(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction
-from windrow.errors import SpecError, UnsupportedError, quoted
+from windrow.errors import SpecError, UnsupportedError, is_one_of, quoted
 from windrow.synopses.due import NO_INSTANTS, ends_at
 from windrow.synopses.elements import NEVER, check_moments, check_order
 
@@ -40,10 +40,23 @@ class Retention:
     kind: RetentionKind = "count"
 
     def __post_init__(self) -> None:
-        if isinstance(self.length, bool) or not isinstance(self.length, int | np.integer) or self.length < 1:
-            raise SpecError(f"retention: {self.length!r} is no length; it must be a whole number of at least 1")
-        if self.kind not in ("count", "time"):
-            raise SpecError(f"retention: {self.kind!r} is not a kind of retention; it must be 'count' or 'time'")
+        if not is_whole(self.length, 1, 2**63 - 1):
+            said = "it must be a whole number from 1 to 2**63 - 1"
+            raise SpecError(f"retention: {quoted(self.length)} is no length; {said}")
+        if not is_one_of(self.kind, ("count", "time")):
+            raise SpecError(f"retention: {quoted(self.kind)} is not a kind of retention; it must be 'count' or 'time'")
+
+
+def is_whole(value: Any, least: int, most: int) -> bool:
+    """Whether a value is a whole number within bounds, which no bool is."""
+    return not isinstance(value, bool) and isinstance(value, int | np.integer) and bool(least <= value <= most)
+
+
+def check_whole(option: str, value: Any, least: int, most: int = 2**63 - 1) -> int:
+    """A whole number within bounds, or a refusal."""
+    if not is_whole(value, least, most):
+        raise SpecError(f"{option}: {quoted(value)} must be a whole number from {least} to {most}")
+    return int(value)
 
 
 LEAST_ERROR = 1e-12
@@ -69,6 +82,16 @@ class Accuracy:
 EXACT = Accuracy()
 
 
+def _check_types(name: str, aggregate: Any, retention: Any, accuracy: Any) -> None:
+    for option, value, kind, example in (
+        ("aggregate", aggregate, AggregateFunction, "wr.sum('volume')"),
+        ("retention", retention, Retention, "Retention(100)"),
+        ("accuracy", accuracy, Accuracy, "Accuracy(eps=0.01)"),
+    ):
+        if not isinstance(value, kind):
+            raise SpecError(f"{name}: {option} is {quoted(value)}; it must be one such as {example}")
+
+
 class Synopsis(ABC):
     """What is kept of a window. Make one by `Synopsis(aggregate, retention, accuracy, seed=…)`."""
 
@@ -92,6 +115,8 @@ class Synopsis(ABC):
     def __init__(
         self, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT, *, seed: int = 0
     ) -> None:
+        _check_types(type(self).__name__, aggregate, retention, accuracy)
+        seed = check_whole("seed", seed, 0)
         obstacle = self.why_not(aggregate, retention, accuracy)
         if obstacle:
             raise UnsupportedError(f"{type(self).__name__} cannot keep {aggregate!r} over {retention}: {obstacle}")

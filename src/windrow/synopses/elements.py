@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from windrow.errors import DataError, SpecError, TypeMismatchError
+from windrow.errors import DataError, SpecError, TypeMismatchError, quoted
 
 Array = npt.NDArray[Any]
 NEVER = np.iinfo(np.int64).min
@@ -16,8 +16,10 @@ NEVER = np.iinfo(np.int64).min
 
 def check_every(every: int) -> None:
     """Refuse a slide that is no whole number of elements."""
-    if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
-        raise SpecError(f"every: {every!r} is no number of elements; it must be a whole number of at least 1")
+    known = not isinstance(every, bool) and isinstance(every, int | np.integer)
+    if not known or not 1 <= every < 2**63:
+        said = "it must be a whole number from 1 to 2**63 - 1"
+        raise SpecError(f"every: {quoted(every)} is no number of elements; {said}")
 
 
 def check_elements(on: Array, x: Array, dtype: np.dtype[Any]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from windrow.aggregates import AggregateFunction, Count, Mean, Median, Quantile, Stddev, Sum, Variance
 from windrow.errors import SpecError
-from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.base import EXACT, Accuracy, Retention, check_whole
 from windrow.synopses.estimator import Array, Elements, Estimator, named, unnamed
 from windrow.synopses.histograms_exponential import Buckets, caps_for
 from windrow.synopses.samples_common import COUNT, MEAN, QUANTILE, STDDEV, SUM, VARIANCE, Common
@@ -76,8 +76,7 @@ class Sample(Estimator):
         size: int | None = None,
     ) -> None:
         super().__init__(aggregate, retention, accuracy, seed=seed)
-        check_whole("seed", seed, 0)
-        self.size = sample_size(accuracy) if size is None else check_whole("size", size, 1)
+        self.size = sample_size(accuracy) if size is None else check_whole("size", size, 1, 2**40)
         self.kept: Any = self._empty()
         self._ordered = TELLS[type(aggregate)] == QUANTILE
         self.common = Common(
@@ -158,13 +157,6 @@ class Sample(Estimator):
             counts=unnamed("counts", Buckets, arrays),
             slots=Slots.filled_with(arrays["values"], arrays["filled"].view(np.bool_), self._ordered),
         )
-
-
-def check_whole(option: str, value: Any, least: int) -> int:
-    """A whole number of at least so much, or a refusal."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise SpecError(f"{option}: {value!r} must be a whole number of at least {least}")
-    return int(value)
 
 
 def check_probability(option: str, value: Any) -> float:

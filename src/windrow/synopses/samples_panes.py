@@ -24,11 +24,11 @@ from numba import njit
 
 from windrow.aggregates import AggregateFunction
 from windrow.synopses.algebra import WITHOUT_COUNTING
-from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.base import EXACT, Accuracy, Retention, check_whole
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
-from windrow.synopses.samples import Sample, check_whole
+from windrow.synopses.samples import Sample
 from windrow.synopses.samples_common import NEWEST, SEEN, Common, can_tick, give_answer, go_on, lags, tick
 from windrow.synopses.samples_random import Random, below, failures, scramble, uniform
 from windrow.synopses.samples_slots import drop_item, put_item

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.aggregates.keeper import Keeper, Values
-from windrow.errors import DataError, SpecError, UnsupportedError
+from windrow.errors import DataError, SpecError, UnsupportedError, quoted
 from windrow.saved import check_indices, check_that
 from windrow.synopses import SYNOPSES, Accuracy, Retention, Synopsis
+from windrow.synopses.base import check_whole
 from windrow.synopses.samples import sample_size
 from windrow.windows.panes import Indices, Ranges
 from windrow.windows.specs import Shape
@@ -51,10 +52,11 @@ class Keep:
 
     def __post_init__(self) -> None:
         if isinstance(self.synopsis, str) and self.synopsis not in NAMES:
-            raise SpecError(f"using: there is no synopsis {self.synopsis!r}; there are {', '.join(NAMES)}")
-        if not isinstance(self.synopsis, str) and self.synopsis not in SYNOPSES:
-            raise SpecError(f"using: {self.synopsis!r} is no synopsis; give the name of one, such as 'TwoStacks'")
+            raise SpecError(f"using: there is no synopsis {quoted(self.synopsis)}; there are {', '.join(NAMES)}")
+        if not isinstance(self.synopsis, str) and not any(self.synopsis is kind for kind in SYNOPSES):
+            raise SpecError(f"using: {quoted(self.synopsis)} is no synopsis; give the name of one, such as 'TwoStacks'")
         _ = Accuracy(self.eps, self.delta)
+        check_whole("seed", self.seed, 0)
 
     @property
     def kind(self) -> type[Synopsis]:

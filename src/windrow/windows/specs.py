@@ -8,7 +8,7 @@ from fractions import Fraction
 from numbers import Integral
 from typing import ClassVar, Literal, TypeAlias
 
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 from windrow.frames.base import check_duration
 from windrow.frames.clock import Clock
 from windrow.frames.duration import Duration, to_clock
@@ -195,8 +195,8 @@ def _check(value: object, name: str) -> None:
 
 
 def _check_number(value: object, name: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise SpecError(f"{name}: {value!r} is no number of tuples; it must be a whole number of at least 1")
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) < 2**62:
+        raise SpecError(f"{name}: {quoted(value)} is no number of rows; it must be a whole number from 1 to 2**62 - 1")
 
 
 def _steps(value: Duration, clock: Clock, name: str) -> int:
