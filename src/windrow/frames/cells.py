@@ -18,7 +18,10 @@ Grid: TypeAlias = float | tuple[float, ...]
 """A width, or break points in rising order."""
 
 LARGEST_CELL = int(np.iinfo(np.int64).max)
-SMALLEST_CELL = int(np.iinfo(np.int64).min)
+SMALLEST_CELL = -LARGEST_CELL
+"""Cells past these are these. The cell below the smallest still is a number: the lower of a pair may be it."""
+FARTHEST_CELL = 9.0e18
+"""Where cells can no longer be counted."""
 
 
 def check_grid(grids: Any, scheme: str) -> dict[str, Grid]:
@@ -47,6 +50,8 @@ def _grid(name: str, grid: Any, scheme: str) -> Grid:
 def cells(values: npt.NDArray[np.float64], grid: Grid) -> npt.NDArray[np.int64]:
     """The cell of each value: with width w, `(n-1)w < a <= nw` is n; else the number of break points below the value.
 
+    With a width, cells past 64 bits, such as those of infinities, count as the last ones: 2**63 - 1 and its negative.
+
     >>> cells(np.array([-0.5, 0.0, 10.0, 10.5]), 10.0).tolist()
     [0, 0, 1, 2]
     >>> cells(np.array([-1.0, 0.0, 5.0, 99.0]), (0.0, 5.0, 20.0)).tolist()
@@ -64,13 +69,13 @@ def _width_cells(values: Any, width: float) -> Any:
     out = np.empty(values.size, np.int64)
     for i in range(values.size):
         a = values[i]
-        n = math.ceil(a / width) if abs(a) <= width * 9.0e18 else math.copysign(1.0e19, a)
-        if n >= 9223372036854775807.0:
+        near = a / width
+        if near > FARTHEST_CELL:
             out[i] = LARGEST_CELL
-        elif n <= -9223372036854775808.0:
+        elif near < -FARTHEST_CELL:
             out[i] = SMALLEST_CELL
         else:
-            cell = np.int64(n)
+            cell = np.int64(math.ceil(near))
             if (cell - 1) * width >= a:
                 cell -= 1
             elif cell * width < a:

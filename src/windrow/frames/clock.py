@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates.keeper import Values, instants, read_numbers
@@ -20,6 +21,10 @@ LARGEST = int(np.iinfo(np.int64).max)
 @dataclass(frozen=True)
 class Clock:
     """The type of `on` as the kernels see it: 64-bit integers for instants and integers, else floats.
+
+    Two `on` that are equal are 0 apart, infinities too. A distance is never cut to fewer bits: whatever the type of the
+    column, it is exact up to 2**63 - 1, and what is past that counts as 2**63 - 1. So do longer durations, which are
+    endless: no two `on` are further apart.
 
     >>> Clock.of(pa.timestamp("us", "UTC"), "ts").at_least("3 minutes", "min_duration")
     180000000
@@ -82,6 +87,18 @@ class Clock:
     def write(self, numbers: pa.Array) -> pa.Array:
         """The kernels' numbers as the type of the column."""
         return numbers.cast(self.type) if self.kind == "float" else instants(numbers, self.type)
+
+    def reaches(self, later: npt.NDArray[Any], earlier: npt.NDArray[Any], length: int | float) -> npt.NDArray[np.bool_]:
+        """Which of these pairs of `on` are at least a length apart.
+
+        >>> clock = Clock.of(pa.int64(), "t")
+        >>> clock.reaches(np.array([5, LARGEST]), np.array([1, -LARGEST]), 5).tolist()
+        [False, True]
+        """
+        with np.errstate(invalid="ignore"):
+            apart = later - earlier
+        far: npt.NDArray[np.bool_] = np.where(later > earlier, (apart >= length) | (apart < 0), length <= 0)
+        return far
 
     def at_least(self, duration: Duration | None, option: str) -> int | float:
         """The least difference of two `on` that reaches a duration; zero for none."""

@@ -135,7 +135,9 @@ def _moved_over(memo: Array, k: int, values: Array, i: int, limits: Array, inclu
     for j in range(limits.size):
         low = min(memo[k, 2 * j], values[i, j])
         high = max(memo[k, 2 * j + 1], values[i, j])
-        if high - low > limits[j] or (inclusive and high - low == limits[j]):
+        # Equal infinities are no distance apart, and their difference would be NaN.
+        moved = 0.0 if high == low else high - low
+        if moved > limits[j] or (inclusive and moved == limits[j]):
             return True
     return False
 

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import pyarrow as pa
 from numba import njit
 
 from windrow.errors import SpecError
 from windrow.frames.base import Automaton, Closure, Property, Scheme
-from windrow.frames.cells import SMALLEST_CELL, cells, check_grid
+from windrow.frames.cells import cells, check_grid
 from windrow.frames.clock import Clock
 from windrow.frames.records import (
     Array,
@@ -86,9 +85,7 @@ class DoubleBoundary(Scheme):
         def kernel(
             batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array
         ) -> int:
-            # The cell below the smallest must be a number too.
-            cell = np.maximum(cells(inputs[name], grid), SMALLEST_CELL + 1)
-            return int(_pairs(batch, cell, groups, records, used, slots, max_gap))
+            return int(_pairs(batch, cells(inputs[name], grid), groups, records, used, slots, max_gap))
 
         return Automaton(kernel, width=2, labels=1)
 
@@ -101,8 +98,9 @@ def _pairs(batch: Batch, cell: Array, groups: Groups, records: Records, used: in
         for w in range(2):
             k = groups.open[g, w]
             if k >= 0:
-                away = cell[i] - records.label[k, 0]
-                if away < 0 or away > 1 or must_cut(batch, i, records.end[k], max_gap):
+                lower = records.label[k, 0]
+                outside = cell[i] != lower and cell[i] - 1 != lower
+                if outside or must_cut(batch, i, records.end[k], max_gap):
                     close_record(groups, records, k, t)
                     groups.open[g, w] = -1
         if is_break(batch, i):

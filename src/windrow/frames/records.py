@@ -11,7 +11,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
+
+from windrow.frames.clock import LARGEST
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -103,10 +106,32 @@ def close_record(groups: Groups, records: Records, k: int, t: Any) -> None:
     records.status[k] = FINAL
 
 
+def distance(later: Any, earlier: Any) -> Any:
+    """How far two `on` in order are apart, by the rule of `Clock`."""
+    raise NotImplementedError("only for compiled code")
+
+
+@overload(distance)
+def _distance(later: Any, earlier: Any) -> Any:
+    if isinstance(later, types.Float):
+
+        def apart(later: Any, earlier: Any) -> Any:
+            return 0.0 if later == earlier else later - earlier
+
+    else:
+
+        def apart(later: Any, earlier: Any) -> Any:
+            # Signed numbers must not overflow in compiled code, not even where the result is not used.
+            wide = np.uint64(later) - np.uint64(earlier)
+            return np.int64(wide) if wide <= np.uint64(LARGEST) else np.int64(LARGEST)
+
+    return apart
+
+
 @njit(cache=True)
 def must_cut(batch: Batch, i: int, end: Any, max_gap: Any) -> bool:
     """Whether tuple `i` cannot be in a frame that ends at `end`: a null breaks it, or the gap is too long."""
-    return (batch.breaks.size > 0 and batch.breaks[i]) or batch.on[i] - end > max_gap  # type: ignore[no-any-return]
+    return (batch.breaks.size > 0 and batch.breaks[i]) or distance(batch.on[i], end) > max_gap  # type: ignore[no-any-return]
 
 
 @njit(cache=True)

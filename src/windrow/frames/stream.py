@@ -135,7 +135,7 @@ class StreamFramer:
     def _cut_gaps(self, watermark: int, gap: int) -> Frames:
         """End the frames whose group can have no further tuple within the longest gap."""
         groups, latest = self._latest()
-        over = groups[watermark - latest >= gap]
+        over = groups[self.plan.request.clock.reaches(np.full(latest.size, watermark), latest, gap)]
         return self.framer.cut(over, np.full(over.size, watermark + 1, self.plan.request.clock.dtype))
 
     def _table(self, pieces: Pieces) -> pa.Table:
@@ -145,7 +145,7 @@ class StreamFramer:
         records = pieces.frames.records
         changed: dict[str, Any] = {}
         if pieces.frames.closed and self._gap is not None:
-            by_gap = pa.array(records.closed - records.end > self._gap)
+            by_gap = pa.array(clock.reaches(records.closed, records.end, self._gap + 1))
             changed["closed_at"] = pc.if_else(by_gap, pa.scalar(None, clock.type), table.column("closed_at"))
         if self.plan.fragments:
             no_tuple = pc.equal(pieces.count, 0)

@@ -33,7 +33,8 @@ from windrow.errors import DataError
 from windrow.frames.aggregate import Aggregate
 from windrow.frames.base import Scheme
 from windrow.frames.boundary import Boundary
-from windrow.frames.cells import Grid
+from windrow.frames.cells import FARTHEST_CELL, LARGEST_CELL, SMALLEST_CELL, Grid
+from windrow.frames.clock import LARGEST
 from windrow.frames.custom import Custom
 from windrow.frames.delta import Delta
 from windrow.frames.double_boundary import DoubleBoundary
@@ -136,13 +137,25 @@ def _frame(interval: Interval, stream: Stream, *, complete: bool = True, ends_it
 
 def _keep_together(scheme: Scheme, extent: Stream) -> bool:
     """Whether tuples may be in one frame at all: none of them breaks it, and no two neighbours are too far apart."""
-    gap = math.inf if scheme.max_gap is None else length(scheme.max_gap)
-    return not any(t.breaks for t in extent) and all(b.on - a.on <= gap for a, b in pairwise(extent))
+    breaks = any(t.breaks for t in extent)
+    return not breaks and (scheme.max_gap is None or _are_close(extent, scheme.max_gap))
 
 
-def length(duration: Duration) -> float:
-    """A duration as a number on the clock: its own, or microseconds."""
-    return duration if isinstance(duration, int | float) else parse_duration(duration)
+def _are_close(extent: Stream, gap: Duration) -> bool:
+    """Whether no two neighbours are further apart than a gap."""
+    return all(distance(b.on, a.on) <= length(gap, b.on) for a, b in pairwise(extent))
+
+
+def distance(later: float, earlier: float) -> float:
+    """How far two values are apart: equal infinities not at all, and integers by no more than `LARGEST`."""
+    apart = 0 if later == earlier else later - earlier
+    return min(apart, LARGEST) if isinstance(apart, int) else apart
+
+
+def length(duration: Duration, on: float) -> float:
+    """A duration as a number on the clock of `on`: its own, or microseconds; with integers no more than `LARGEST`."""
+    number = duration if isinstance(duration, int | float) else parse_duration(duration)
+    return min(number, LARGEST) if isinstance(on, int) else number
 
 
 def _labels(scheme: Scheme, extent: Stream) -> Iterable[Label]:
@@ -156,9 +169,10 @@ def _labels(scheme: Scheme, extent: Stream) -> Iterable[Label]:
         case DoubleBoundary():
             ((name, grid),) = scheme.grid.items()
             cells_of_one = {_cell(t.values[name], grid) for t in extent}
-            return [(n,) for n in range(min(cells_of_one) - 1, max(cells_of_one) + 1) if cells_of_one <= {n, n + 1}]
+            lowest = min(cells_of_one)
+            return [(n,) for n in (lowest - 1, lowest) if cells_of_one <= {n, n + 1}]
         case Gap():
-            return [()] if all(b.on - a.on <= length(scheme.gap) for a, b in pairwise(extent)) else []
+            return [()] if _are_close(extent, scheme.gap) else []
         case Delta():
             return [()] if _has_moved(scheme, extent) else []
         case Aggregate():
@@ -172,12 +186,15 @@ def _is_episode(scheme: Threshold, extent: Stream) -> bool:
         holds = all(t.values["hit"] for t in extent)
     else:
         holds = extent[0].values["hit"] and not any(t.values["stop"] for t in extent)
-    lasts = scheme.min_duration is None or extent[-1].on - extent[0].on >= length(scheme.min_duration)
+    first, last = extent[0].on, extent[-1].on
+    lasts = scheme.min_duration is None or distance(last, first) >= length(scheme.min_duration, last)
     return bool(holds and lasts and len(extent) >= scheme.min_count)
 
 
 def _cell(value: float, grid: Any) -> int:
     """The one cell that the definition of boundary frames gives a value."""
+    if not isinstance(grid, tuple) and abs(value / grid) > FARTHEST_CELL:
+        return LARGEST_CELL if value > 0 else SMALLEST_CELL
     return next(n for n in _nearby_cells(value, grid) if _is_in_cell(value, grid, n))
 
 
@@ -197,7 +214,8 @@ def _has_moved(scheme: Delta, extent: Stream) -> bool:
     outcomes = []
     for name, limit in scheme.limits.items():
         values = [t.values[name] for t in extent]
-        distances = [abs(a - b) for a in (values if scheme.reference == "range" else values[:1]) for b in values]
+        references = values if scheme.reference == "range" else values[:1]
+        distances = [distance(max(a, b), min(a, b)) for a in references for b in values]
         outcomes.append(compares(max(distances), limit))
     return all(outcomes) if scheme.is_maximal else any(outcomes)
 

@@ -29,6 +29,7 @@ from windrow.frames.records import (
     Records,
     assign,
     close_record,
+    distance,
     extend_record,
     is_break,
     must_cut,
@@ -119,7 +120,7 @@ class Threshold(Scheme):
     def is_sure(self, records: Records, clock: Clock) -> npt.NDArray[np.bool_]:
         """Those that have reached the minimums already, and everything between episodes."""
         minimum = clock.at_least(self.min_duration, "min_duration")
-        lasts = (minimum <= 0) | (records.end - records.start >= minimum)
+        lasts = clock.reaches(records.end, records.start, minimum)
         sure: npt.NDArray[np.bool_] = lasts & (records.count >= self.min_count)
         return sure | (records.label[:, 0] == OFF) if self.segments else sure
 
@@ -170,8 +171,7 @@ def _opens(hit: Array, stop: Array, i: int) -> bool:
 
 @njit(cache=True)
 def _qualifies(records: Records, k: int, min_count: int, min_duration: Any) -> bool:
-    """Without a minimum, `end - start` is not asked: it means nothing if both are infinite, or past 64 bits apart."""
-    lasts = min_duration <= 0 or records.end[k] - records.start[k] >= min_duration
+    lasts = distance(records.end[k], records.start[k]) >= min_duration
     return records.count[k] >= min_count and lasts  # type: ignore[no-any-return]
 
 

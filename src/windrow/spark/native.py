@@ -7,7 +7,6 @@ frame, which one aggregation sums up. A column that nobody asks for is never com
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
 from functools import reduce
 from operator import and_
@@ -19,9 +18,9 @@ from pyspark.sql.types import StructType
 
 from windrow.aggregates import AggregateFunction, Count, First, Last, Max, Mean, Min, Stddev, Sum, Variance
 from windrow.frames import Boundary, Gap, Scheme, Threshold
-from windrow.frames.cells import Grid
-from windrow.frames.clock import Clock
+from windrow.frames.cells import FARTHEST_CELL, LARGEST_CELL, SMALLEST_CELL, Grid
 from windrow.frames.request import Request
+from windrow.spark.clock import as_number, distance
 from windrow.spark.resolve import column, condition
 
 _RUN, _NEXT = "__run", "__next"
@@ -100,10 +99,9 @@ def _runs(tuples: DataFrame, request: Request, keys: list[str]) -> DataFrame:
     longest = scheme.gap if isinstance(scheme, Gap) else None
     for gap, option in ((longest, "gap"), (scheme.max_gap, "max_gap")):
         if gap is not None:
-            apart = column("__on") - F.lag("__on").over(window)
-            breaks = breaks | F.coalesce(
-                apart > _difference(request.clock, request.clock.at_most(gap, option)), F.lit(False)
-            )
+            on = as_number(column("__on"), request.clock)
+            apart = distance(on, F.lag(on).over(window), request.clock)
+            breaks = breaks | F.coalesce(apart > F.lit(request.clock.at_most(gap, option)), F.lit(False))
     if labels or longest is not None or scheme.max_gap is not None:
         tuples = tuples.withColumn("__breaks", breaks)
         breaks = column("__breaks")
@@ -138,7 +136,8 @@ def _qualifies(request: Request) -> Column:
             enough = enough & (column("__count") >= scheme.min_count)
         if scheme.min_duration is not None:
             least = request.clock.at_least(scheme.min_duration, "min_duration")
-            enough = enough & (column("__end") - column("__start") >= _difference(request.clock, least))
+            end, start = (as_number(column(name), request.clock) for name in ("__end", "__start"))
+            enough = enough & (distance(end, start, request.clock) >= F.lit(least))
     return enough
 
 
@@ -148,22 +147,15 @@ def _result_columns(request: Request, keys: list[str]) -> list[str]:
     return [*keys, "__frame", "__start", "__end", "__closed_at", "__count", "__complete", *cells, *results]
 
 
-def _difference(clock: Clock, length: float) -> Column:
-    """A difference of two `on` of that length, as Spark types it."""
-    if clock.kind == "timestamp":
-        return F.lit(datetime.timedelta(microseconds=length))
-    return F.lit(datetime.timedelta(days=length)) if clock.kind == "date" else F.lit(length)
-
-
 def cell(value: Column, grid: Grid) -> Column:
     """The cell of a value, by the same definition as in the kernel."""
     if isinstance(grid, tuple):
         return reduce(lambda total, point: total + (value > point).cast("bigint"), grid, F.lit(0).cast("bigint"))
     width = F.lit(float(grid))
-    near = F.ceil(value / width)
+    inside = F.abs(value / width) <= F.lit(FARTHEST_CELL)
+    near = F.ceil(F.when(inside, value / width).otherwise(0.0))
     below, above = (near - 1) * width >= value, near * width < value
-    inside = F.abs(value) <= F.lit(float(grid) * 9.0e18)
-    far = F.when(value > 0, F.lit(2**63 - 1)).otherwise(F.lit(-(2**63)))
+    far = F.when(value > 0, F.lit(LARGEST_CELL)).otherwise(F.lit(SMALLEST_CELL))
     return F.when(~inside, far).when(below, near - 1).when(above, near + 1).otherwise(near)
 
 

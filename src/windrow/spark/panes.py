@@ -21,6 +21,7 @@ from windrow.frames.ordering import in_larger_tables, read_in_order, whole_insta
 from windrow.frames.packing import unpack
 from windrow.frames.pieces import MapInArrow, Pieces, pieces_in
 from windrow.frames.request import Layout, Reader
+from windrow.spark.clock import as_integer
 from windrow.spark.parquet import RowGroup, read_row_group
 from windrow.spark.pieces import PIECES, in_order
 from windrow.spark.resolve import column
@@ -83,22 +84,15 @@ def pane_number(request: Slide) -> Column:
     pane = request.pane
     if request.clock.kind == "float":
         return F.floor(column("on") / F.lit(float(pane))).cast("bigint")
-    since = _integer("on", request.clock.type)
-    return F.expr(f"({since} - pmod({since}, {pane}L)) div {pane}L")
+    since, length = as_integer(column("on"), request.clock.type), F.lit(pane).cast("bigint")
+    # Division cuts towards zero; a remainder before zero belongs to the pane below.
+    below = F.when((since < 0) & (since % length != 0), 1).otherwise(0)
+    return F.call_function("div", since, length) - below
 
 
 def _as_number(at: str, kind: pa.DataType, integral: bool) -> Column:
     """A column as the numbers that the kernel would read."""
-    return F.expr(_integer(at, kind)) if integral else column(at).cast("double")
-
-
-def _integer(at: str, kind: pa.DataType) -> str:
-    """An integer, or an instant as the kernel counts it, in SQL."""
-    if pa.types.is_date32(kind):
-        return f"cast(unix_date(`{at}`) as bigint)"
-    if pa.types.is_timestamp(kind) and kind.tz is None:
-        return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', `{at}`)"
-    return f"unix_micros(`{at}`)" if pa.types.is_timestamp(kind) else f"cast(`{at}` as bigint)"
+    return as_integer(column(at), kind) if integral else column(at).cast("double")
 
 
 def _together(values: list[Column]) -> Column:
