@@ -10,7 +10,12 @@ from fuzz.tables import WHOLE, as_stored, extremes
 
 CLOCKS = ("bigint", "bigint", "timestamp", "timestamp", "double", "date", "timestamp_ntz", "int", "smallint", "tinyint")
 STEPS = (0, 0, 1, 1, 1, 1, 2, 2, 3, 5)
-UNITS = {"timestamp": (1, 1_000_000, 60_000_000, 3_600_000_000), "timestamp_ntz": (1_000_000, 3_600_000_000)}
+UNITS = {
+    "timestamp": (1, 1_000_000, 600_000_000, 1_800_000_000, 3_600_000_000),
+    "timestamp_ntz": (1_000_000, 1_800_000_000, 3_600_000_000),
+}
+CHANGES = (1711846800, 1729990800, 1710054000, 1730613600, 1712415600, 1728142200, 1325239200)
+"""Seconds at which clocks change: in Berlin, in New York, on Lord Howe, and in Apia, which once left out a day."""
 ODD = (math.inf, -math.inf, 1e308, -1e308, 1e300, -0.0, 5e-324, 0.1, 0.30000000000000004, 1 / 3)
 """Floats at which arithmetic goes wrong first."""
 NUMBER_TYPES = ("double",) * 6 + ("float", "bigint", "int")
@@ -69,6 +74,9 @@ def instants(rng: random.Random, clock: Clock, n: int) -> list[Any]:
     base = rng.choice((0, 0, 0, -7 * unit, 19_000 * unit, low, high - at * unit if found else 0))
     if rng.random() < 0.9:
         base = rng.choice((0, -7 * unit)) if WHOLE[clock.kind] < 32 else rng.choice((0, -7, 19_000)) * unit
+    if clock.kind in UNITS and rng.random() < 0.6:
+        base = rng.choice(CHANGES) * 1_000_000 - rng.choice((0, 1, at // 2, at)) * unit
+        base += rng.choice((0, 0, 3600_000_000, 7200_000_000)) if clock.kind == "timestamp_ntz" else 0
     whole = [min(max(base + step * unit, low), high) for step in found]
     if n > 1 and rng.random() < 0.03:
         whole[0], whole[-1] = rng.choice((low, low + 2)), rng.choice((high, high - 2))

@@ -106,6 +106,8 @@ def _instants(rng: random.Random, clock: draw.Clock, n: int) -> list[Any]:
     at, found = rng.choice((0, 0, -9, 40)), []
     outage = rng.choice((0.0, 0.0, 0.05))
     base = 19_000 if clock.kind == "timestamp" else 0
+    if clock.kind in draw.UNITS and rng.random() < 0.5:
+        base = rng.choice(draw.CHANGES) * 1_000_000 // int(clock.unit) - rng.choice((0, 2, 10))
     for _ in range(n):
         at += rng.choice((20, 60, 200)) if rng.random() < outage else rng.choice(draw.STEPS)
         t = (base + at) * clock.unit

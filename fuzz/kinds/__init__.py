@@ -8,10 +8,12 @@ from fuzz.kinds.frames import Frames
 from fuzz.kinds.predicates import Predicates
 from fuzz.kinds.seams import Ranges, Scan
 from fuzz.kinds.slide import Kept, Slide
+from fuzz.kinds.spark import SparkFrames, SparkPredicates, SparkSlide
 from fuzz.kinds.stream import Stream, StreamSlide
 from fuzz.kinds.synopses import Synopses
 
-KINDS: dict[str, type[Kind]] = {
-    kind.name: kind
-    for kind in (Frames, Ranges, Scan, Stream, Slide, Kept, StreamSlide, Synopses, Fill, FillStream, Predicates)
-}
+_ALL: tuple[type[Kind], ...] = (
+    Frames, Ranges, Scan, Stream, Slide, Kept, StreamSlide, Synopses, Fill, FillStream, Predicates,
+    SparkFrames, SparkSlide, SparkPredicates,
+)  # fmt: skip
+KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in _ALL}

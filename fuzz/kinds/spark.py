@@ -1,0 +1,185 @@
+"""Through Spark: native, shuffle, ranges and scan, for many groups at a time, in zones with clock changes."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+from unittest import mock
+
+import windrow as wr
+from fuzz import schemes, sliding, windows
+from fuzz.case import Kind, Mismatch, NotACase
+from fuzz.kinds import predicates
+from fuzz.predicates import evaluate
+from fuzz.queries import Wanted, draw_query, in_order, table_of
+from fuzz.results import aggregate
+from fuzz.session import draw_settings, folder, settings, write
+from fuzz.tables import table
+from windrow.errors import WindrowError
+from windrow.spark import ranges
+
+CLOCKS = ("timestamp",) * 4 + ("timestamp_ntz", "date", "bigint", "int", "smallint", "tinyint", "double", "float")
+PLANS = ("native", "shuffle", "ranges", "scan")
+
+
+def without_undecided(parts: dict[str, Any]) -> tuple[dict[str, Any], Wanted]:
+    """The case without the groups whose frames rounding decides."""
+    wanted = Wanted(parts)
+    while wanted.undecided and not wanted.fails:
+        gone = {key for key, frames in wanted.frames.items() if frames is None}
+        places = [list(parts["types"]).index(name) for name in parts["by"]]
+        rows = [row for row in parts["rows"] if tuple(row[i] for i in places) not in gone]
+        parts = parts | {"rows": rows}
+        wanted = Wanted(parts)
+    return parts, wanted
+
+
+class SparkFrames(Kind):
+    """`wr.frames` by each plan that applies."""
+
+    name = "spark-frames"
+    share = 3.0
+    spark = True
+
+    def draw(self, rng: random.Random) -> dict[str, Any]:
+        groups = rng.choice((1, 4, 60, 200))
+        parts = draw_query(rng, rows=max(60, groups * 6), groups=groups, clocks=CLOCKS, runs=rng.random() < 0.6)
+        plans = [plan for plan in PLANS if rng.random() < (0.35 if plan == "ranges" else 0.6)] or ["native"]
+        layout = {"files": rng.choice((1, 3)), "group": rng.choice((5, 40, 1000)), "seed": rng.randint(0, 999)}
+        return parts | draw_settings(rng) | layout | {"plans": plans}
+
+    def check(self, parts: dict[str, Any]) -> int:
+        parts, wanted = without_undecided(parts)
+        if not parts["rows"]:
+            raise NotACase
+        with settings(parts) as session, folder() as place:
+            shuffled = random.Random(parts["seed"]).sample(parts["rows"], len(parts["rows"]))
+            write(table_of(parts, shuffled), f"{place}/any", parts["files"], parts["group"])
+            write(table_of(parts, in_order(parts)), f"{place}/log", parts["files"], parts["group"])
+            any_order = wr.parquet(session, f"{place}/any").df
+            log = wr.parquet(session, f"{place}/log")
+            compared = 0
+            for plan in parts["plans"]:
+                compared += self._compare(parts, wanted, plan, log if plan == "scan" else any_order)
+            return compared
+
+    def _compare(self, parts: dict[str, Any], wanted: Wanted, plan: str, source: Any) -> int:
+        agg = {f"a{i}": aggregate(name) for i, name in enumerate(parts["agg"])}
+        asked: dict[str, Any] = {
+            "on": "t",
+            "by": parts["by"] or None,
+            "agg": agg,
+            "order_by": parts["order_by"] or None,
+        }
+        scheme = schemes.build(parts["scheme"])
+        if plan == "native" and "native" not in str(self._explained(source, scheme, asked)):
+            return 0
+        reason = "the fuzzer says so"
+        with mock.patch.object(ranges, "why_ranges", return_value=reason if plan == "ranges" else None):
+            try:
+                found = wr.frames(source, scheme, **asked, plan="shuffle" if plan == "ranges" else plan).toArrow()
+            except Exception as error:
+                if wanted.fails:
+                    return 1
+                raise Mismatch(f"{plan}: {_named(error)}", str(error)[-3000:]) from None
+        if wanted.fails:
+            raise Mismatch(f"{plan}: does not fail", "by the definition the query must fail")
+        return wanted.compare([found], f"{plan}: ")
+
+    @staticmethod
+    def _explained(source: Any, scheme: Any, asked: dict[str, Any]) -> str:
+        try:
+            return wr.explain(source, scheme, **asked, plan="native").plan
+        except WindrowError:
+            return ""
+
+
+def _named(error: Exception) -> str:
+    """The error's name, and its condition if Spark has one."""
+    condition = getattr(error, "getCondition", lambda: None)()
+    return f"{type(error).__name__} {condition or ''}".strip()
+
+
+class SparkSlide(Kind):
+    """`wr.slide` by each plan that applies."""
+
+    name = "spark-slide"
+    share = 2.0
+    spark = True
+
+    def draw(self, rng: random.Random) -> dict[str, Any]:
+        groups = rng.choice((1, 4, 60))
+        kept = rng.random() < 0.25
+        clocks = ("timestamp", "timestamp", "timestamp_ntz", "date", "bigint", "int", "double")
+        parts = sliding.draw_slide(rng, rows=max(40, groups * 8), groups=groups, kept=kept, clocks=clocks)
+        plans = [plan for plan in ("native", "shuffle", "scan") if rng.random() < 0.6] or ["native"]
+        return (
+            parts | draw_settings(rng) | {"files": rng.choice((1, 3)), "group": rng.choice((5, 1000)), "plans": plans}
+        )
+
+    def check(self, parts: dict[str, Any]) -> int:
+        if not parts["windows"] or not parts["agg"] or not parts["rows"]:
+            raise NotACase
+        slide = sliding.slide_of(parts)
+        try:
+            slide.check()
+        except WindrowError:
+            raise NotACase from None
+        wanted = sliding.WantedWindows(parts)
+        with settings(parts) as session, folder() as place:
+            write(table_of(parts, in_order(parts)), f"{place}/log", parts["files"], parts["group"])
+            source = wr.parquet(session, f"{place}/log")
+            return sum(self._compare(parts, wanted, plan, source) for plan in parts["plans"])
+
+    def _compare(self, parts: dict[str, Any], wanted: Any, plan: str, source: Any) -> int:
+        agg = {f"a{i}": aggregate(name) for i, name in enumerate(parts["agg"])}
+        using = {name: wr.Keep(*keep) for name, keep in parts["using"].items()} or None
+        made = {name: windows.build(window) for name, window in parts["windows"].items()}
+        try:
+            found = wr.slide(
+                source if plan == "scan" else source.df, made if len(made) > 1 else made["w0"], on="t",
+                by=parts["by"] or None, agg=agg, order_by=parts["order_by"] or None, plan=plan, using=using,
+                empty=parts["empty"], only_changed=parts["only_changed"],
+            ).toArrow()  # fmt: skip
+        except WindrowError as error:
+            if "plan=" in str(error) or "which count as tuples" in str(error) or wanted.fails:
+                return 0
+            raise Mismatch(f"{plan}: {_named(error)}", str(error)[-3000:]) from None
+        except Exception as error:
+            if wanted.fails or "which count as tuples" in str(error):
+                return 1
+            raise Mismatch(f"{plan}: {_named(error)}", str(error)[-3000:]) from None
+        if wanted.fails:
+            raise Mismatch(f"{plan}: does not fail", "by the definition the query must fail")
+        by_window = [*parts["by"], *(["window"] if len(made) > 1 else [])]
+        keys = [(name, "ascending") for name in (*by_window, "end", "start")]
+        counted = any(window["name"] in ("Rows", "DistinctTimes") for window in parts["windows"].values())
+        return int(wanted.compare([found if counted else found.sort_by(keys)], f"{plan}: "))
+
+
+class SparkPredicates(Kind):
+    """Many conditions in one job: Spark's evaluation against the simple one, and so against the compiled one."""
+
+    name = "spark-predicates"
+    share = 0.3
+    spark = True
+
+    def draw(self, rng: random.Random) -> dict[str, Any]:
+        rows = [[predicates.value(rng, kind) for kind in predicates.TYPES.values()] for _ in range(20)]
+        conditions = [predicates.condition(rng) for _ in range(60)]
+        return {"conditions": conditions, "rows": rows} | draw_settings(rng)
+
+    def check(self, parts: dict[str, Any]) -> int:
+        if not parts["rows"] or not parts["conditions"]:
+            raise NotACase
+        with settings(parts) as session, folder() as place:
+            write(table(predicates.TYPES, parts["rows"]), f"{place}/rows", 1, 1000)
+            df = session.read.parquet(f"{place}/rows").coalesce(1)
+            found = df.selectExpr(*(f"({text}) as c{i}" for i, text in enumerate(parts["conditions"]))).toArrow()
+        columns = [column.to_pylist() for column in found.columns]
+        for text, truths in zip(parts["conditions"], columns, strict=True):
+            for row, truth in zip(parts["rows"], truths, strict=True):
+                wanted = evaluate(text, dict(zip(predicates.TYPES, row, strict=True)))
+                if truth is not wanted:
+                    raise Mismatch("predicate: differs", f"{text} over {row}: Spark {truth}, expected {wanted}")
+        return len(columns)
