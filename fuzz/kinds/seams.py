@@ -27,7 +27,7 @@ from windrow.spark import chunks, scan
 from windrow.spark.parquet import read_footers
 from windrow.spark.ranges import RANGES_A_CORE
 
-CORES = (1, 2, 2, 3, 4, 8, 16, 32, 64)
+CORES = (*(1, 2, 3, 4) * 5, *(8, 8, 8, 16), 64)
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
@@ -46,12 +46,12 @@ class Ranges(Kind):
 
     def draw(self, rng: random.Random) -> dict[str, Any]:
         parts = draw_query(
-            rng, rows=rng.choice((3, 10, 40, 120)), groups=rng.choice((1, 2, 5)), runs=rng.random() < 0.4
+            rng, rows=rng.choice((3, 10, 40, 120, 200)), groups=rng.choice((1, 2, 5)), runs=rng.random() < 0.4
         )
         n = len(parts["rows"])
         share = rng.choice((0.1, 0.5, 1.0))
         sample = [i for i in range(n) if rng.random() < share]
-        return parts | {"cores": rng.choice(CORES[1:]), "sample": sample, "batch": rng.choice((1, 3, 1000))}
+        return parts | {"cores": max(2, rng.choice(CORES)), "sample": sample, "batch": rng.choice((1, 3, 1000))}
 
     def check(self, parts: dict[str, Any]) -> int:
         n = len(parts["rows"])
@@ -99,7 +99,7 @@ class Scan(Kind):
 
     def draw(self, rng: random.Random) -> dict[str, Any]:
         parts = draw_query(
-            rng, rows=rng.choice((3, 10, 40, 120)), groups=rng.choice((1, 2, 5)), runs=rng.random() < 0.5
+            rng, rows=rng.choice((3, 10, 40, 120, 200)), groups=rng.choice((1, 2, 5)), runs=rng.random() < 0.5
         )
         return parts | {
             "cores": rng.choice(CORES),

@@ -1,0 +1,92 @@
+"""`python -m fuzz.defects`: how long the fuzzer takes to find defects that the package once had.
+
+Each is put back into a copy of the sources, one at a time, and the fuzzer runs over that copy until it fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Defect:
+    """A line of the sources as it was when it was wrong, and the kinds of cases that reach it."""
+
+    name: str
+    file: str
+    right: str
+    wrong: str
+    kinds: str
+
+
+DEFECTS = (
+    Defect(
+        "cut points out of order",
+        "frames/ranges.py",
+        ".aggregate([]).sort_by(rising)",
+        ".aggregate([])",
+        "ranges",
+    ),
+    Defect(
+        "a group without rows in a chunk counts as one with a row at 0",
+        "frames/heads.py",
+        "np.full(n, NOT_MET, np.int8)",
+        "np.full(n, NO_HEAD, np.int8)",
+        "ranges,scan",
+    ),
+    Defect(
+        "a synopsis turns NaN into null",
+        "windows/kept.py",
+        "return pa.array(found, self.keeper.result)",
+        "return pa.array(found, self.keeper.result, from_pandas=True)",
+        "kept",
+    ),
+)
+
+
+def find(defect: Defect, minutes: float, seed: int) -> str:
+    """Put a defect back and run the fuzzer: when it failed, or that it did not."""
+    with tempfile.TemporaryDirectory(prefix="fuzz-defect-") as folder:
+        # Copied with its times, so that compiled kernels need not be compiled again.
+        shutil.copytree(ROOT / "src", f"{folder}/src", copy_function=shutil.copy2)
+        file = Path(folder, "src", "windrow", defect.file)
+        text = file.read_text()
+        if text.count(defect.right) != 1:
+            return f"expected {defect.right!r} once in {defect.file}, got it {text.count(defect.right)} times"
+        file.write_text(text.replace(defect.right, defect.wrong))
+        command = [sys.executable, "-m", "fuzz", "--first", "--shrink", "1", "--kinds", defect.kinds]
+        command += ["--minutes", str(minutes), "--seed", str(seed), "--out", f"{folder}/out"]
+        paths = os.pathsep.join([f"{folder}/src", str(ROOT)])
+        done = subprocess.run(
+            command, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, check=False, cwd=ROOT
+        )
+        found = re.search(r"^ *(\d+ s  .*)$", done.stdout, re.M)
+        return found[1] if found else f"not found in {minutes:g} minutes {done.stderr[-300:]}"
+
+
+def main() -> int:
+    """Find all of them; 1 if one is not found."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz.defects", description="Finds defects that are put back.")
+    parser.add_argument("--minutes", type=float, default=5.0, help="at most, for each")
+    parser.add_argument("--seed", type=int, default=1)
+    told = parser.parse_args()
+    missed = 0
+    for defect in DEFECTS:
+        found = find(defect, told.minutes, told.seed)
+        missed += " s  " not in found
+        print(f"{defect.name}: {found}", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
