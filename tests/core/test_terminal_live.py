@@ -54,3 +54,17 @@ def test_each_batch_is_counted_once() -> None:
     assert str(counts) == "1,210 tuples, 2 late"
     counts.take([progress(2, arrived=5, dropped=3)])
     assert str(counts) == "1,215 tuples, 2 late, 3 dropped for a null"
+
+
+def test_rows_held_back_and_a_watermark_ahead_of_the_clock_are_reported() -> None:
+    counts = Counts()
+    guarded = {
+        "batchId": 0,
+        "observedMetrics": {"windrow": {"arrived": 4, "late": 0, "dropped": 0}, "guard": {"held": 2}},
+    }
+    counts.take([{**guarded, "eventTime": {"watermark": "2024-05-01T00:00:00.000Z"}}])
+    assert str(counts) == "4 tuples, 0 late, 2 held back from the future"
+    counts.take([{**progress(1, arrived=1), "eventTime": {"watermark": "9999-12-01T00:00:00.000Z"}}])
+    assert str(counts).endswith("warning: the watermark is ahead of the clock, at 9999-12-01 00:00:00+00:00")
+    counts.take([{**progress(2, arrived=1), "eventTime": {}}])
+    assert "warning" not in str(counts)

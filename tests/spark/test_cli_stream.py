@@ -271,3 +271,16 @@ def test_the_demo_of_a_stream_is_stopped_and_goes_on_to_the_end_of_the_day(tmp_p
     assert f"all jams are in {tmp_path / 'stream' / 'jams.csv'}" in captured.out
     with (tmp_path / "stream" / "jams.csv").open() as file:
         assert len(list(csv.DictReader(file))) == len(jams_by_loop(traffic_day(8, 5).table)) > 0
+
+
+def test_a_row_from_the_future_is_held_back(landing, tmp_path, capsys) -> None:
+    future = readings(0, 1).slice(0, 1)
+    at = future.schema.get_field_index("time")
+    future = future.set_column(at, "time", pa.array([datetime(9999, 12, 1)], pa.timestamp("us")))
+    for i, part in enumerate([pa.concat_tables([readings(0, 3), future]), readings(3, 5), readings(5, 8)]):
+        land(part, landing / f"{i}.parquet")
+        os.utime(landing / f"{i}.parquet", (1_600_000_000 + i, 1_600_000_000 + i))
+    line = ["frames", str(landing), *STREAM, "--once", "--flush", "--out"]
+    assert main([*line, str(tmp_path / "guarded")]) == 0
+    assert "(16 tuples, 0 late, 1 held back from the future)" in capsys.readouterr().err
+    assert bounds(rows_in(tmp_path / "guarded")) == FOUND

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType, TimestampNTZType, TimestampType
 
 from windrow.aggregates import AggregateFunction
 from windrow.errors import TypeMismatchError
+from windrow.spark.guard import guard
 from windrow.spark.resolve import Columns, column
 
 BOUNDS = ("start", "end", "closed_at")
+EASTERNMOST = timedelta(hours=14)
+"""How far a clock on the wall can be ahead of UTC: by so much, times without a zone are not ahead."""
 
 
 def has_zone(df: DataFrame, on: str) -> bool:
@@ -26,11 +30,17 @@ def has_zone(df: DataFrame, on: str) -> bool:
     return isinstance(field.dataType, TimestampType)
 
 
-def with_watermark(df: DataFrame, on: str, delay: str) -> DataFrame:
-    """A stream whose times are instants, with a watermark; call it, and run the result, within `in_utc`."""
+def with_watermark(df: DataFrame, on: str, delay: str, ahead: timedelta | None) -> DataFrame:
+    """Return a stream whose times are instants, with a guard and a watermark; call and run it within `in_utc`.
+
+    Rows that are `ahead` of the clock by more than that are held back; None holds none back.
+    """
     name = Columns(df).find(on, "--on")
-    instants = df if has_zone(df, on) else df.withColumn(name, column(name).cast(TimestampType()))
-    return instants.withWatermark(name, delay)
+    if has_zone(df, on):
+        instants, offset = df, timedelta()
+    else:
+        instants, offset = df.withColumn(name, column(name).cast(TimestampType())), EASTERNMOST
+    return (instants if ahead is None else guard(instants, on=name, ahead=ahead + offset)).withWatermark(name, delay)
 
 
 def as_landed(frames: DataFrame, df: DataFrame, on: str, agg: Mapping[str, AggregateFunction]) -> DataFrame:

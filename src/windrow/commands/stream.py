@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -26,10 +27,13 @@ from windrow.errors import SpecError
 from windrow.frames import Scheme
 from windrow.frames.duration import parse_duration
 from windrow.spark import explain, frames
+from windrow.spark.guard import AHEAD
 from windrow.spark.stream import LATE
 from windrow.terminal import Counts, LiveRows, SparkLog, interruption, quiet_session, watch, working
 
-ONLY_STREAMS = ("watermark", "ordered", "fragments", "late", "checkpoint", "once", "flush")
+ONLY_STREAMS = ("watermark", "ahead", "ordered", "fragments", "late", "checkpoint", "once", "flush")
+LONGEST = 86_400_000_000 * 365_000
+"""In microseconds: longer is the same as no limit, and past the range of a timedelta with some added to it."""
 PAUSE = "1 second"
 """How often the folder is looked into."""
 
@@ -44,6 +48,10 @@ def add_stream_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--stream", action="store_true", help="INPUT is a folder; frame its files as they land")
     group.add_argument("--watermark", metavar="DURATION", help='how far rows may be out of order, as in "10 seconds"')
+    group.add_argument(
+        "--ahead", metavar="DURATION",
+        help=f'hold back rows further ahead of the clock (default: "{AHEAD}"; "off" for none)',
+    )  # fmt: skip
     group.add_argument("--ordered", action="store_true", help="rows come in order: no --watermark, and no waiting")
     group.add_argument("--fragments", action="store_true", help="also report pieces of frames that are still open")
     group.add_argument("--late", choices=LATE, help="rows behind the watermark: drop and count, or emit them")
@@ -75,6 +83,10 @@ def check_stream_arguments(args: argparse.Namespace) -> None:
         raise SpecError("--flush means nothing without --once: a stream that goes on has no end")
     if args.ordered and args.watermark is not None:
         raise SpecError(f"--watermark: {args.watermark!r} means nothing with --ordered; leave one of them out")
+    if args.ordered and args.ahead is not None:
+        raise SpecError(
+            f"--ahead: {args.ahead!r} has no effect with --ordered, which has no watermark; drop one of them"
+        )
     if not args.ordered and args.watermark is None:
         raise SpecError(
             "--stream: nothing tells how far rows may be out of order; give --watermark, such as "
@@ -97,6 +109,23 @@ def as_delay(text: str) -> str:
     return f"{-(-delay // 1000)} milliseconds"
 
 
+def as_ahead(text: str | None) -> timedelta | None:
+    """Return how far rows may be ahead of the clock; None for any distance.
+
+    >>> as_ahead("90 seconds")
+    datetime.timedelta(seconds=90)
+    """
+    if text == "off":
+        return None
+    try:
+        length = parse_duration(text or AHEAD)
+        if length < 0:
+            raise SpecError(f"{text!r} is negative; expected a duration such as '1 hour', or 'off'")
+        return timedelta(microseconds=min(length, LONGEST))
+    except SpecError as error:
+        raise SpecError(f"--ahead: {error}") from None
+
+
 @dataclass(frozen=True)
 class Question:
     """What is asked of the stream, in the words of `wr.frames`, and the watermark's delay if there is one."""
@@ -104,6 +133,7 @@ class Question:
     scheme: Scheme
     options: dict[str, Any]
     delay: str | None
+    ahead: timedelta | None = None
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Question:
@@ -118,7 +148,8 @@ class Question:
             "ordered": args.ordered,
             "late": args.late or "drop",
         }
-        return cls(make_scheme(args), options, None if args.ordered else as_delay(args.watermark))
+        delay = None if args.ordered else as_delay(args.watermark)
+        return cls(make_scheme(args), options, delay, as_ahead(args.ahead))
 
     def is_zoneless(self, landed: DataFrame) -> bool:
         """Whether times must be taken for instants to have a watermark."""
@@ -126,7 +157,7 @@ class Question:
 
     def source(self, landed: DataFrame) -> DataFrame:
         """The stream, with its watermark."""
-        return landed if self.delay is None else with_watermark(landed, self.options["on"], self.delay)
+        return landed if self.delay is None else with_watermark(landed, self.options["on"], self.delay, self.ahead)
 
     def frames(self, landed: DataFrame, flush: Path | None = None) -> DataFrame:
         """The frames of the stream, or those that its end leaves in a checkpoint."""

@@ -8,12 +8,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from types import FrameType
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
 SECONDS_BETWEEN_LOOKS = 0.25
+FAR_AHEAD = timedelta(hours=1)
+"""A watermark this far ahead of the clock was moved by a row from the future."""
 
 
 @dataclass
@@ -23,7 +26,10 @@ class Counts:
     arrived: int = 0
     late: int = 0
     dropped: int = 0
+    held: int = 0
     batch: int = -1
+    runs_ahead: datetime | None = None
+    """The watermark, if it is so far ahead of the clock that the rows of today are late."""
 
     def take(self, progress: Iterable[Any]) -> None:
         """Add the batches that have not been counted yet."""
@@ -32,13 +38,22 @@ class Counts:
             if told["batchId"] <= self.batch or not found:
                 continue
             self.batch = told["batchId"]
-            self.arrived += sum(metrics["arrived"] or 0 for metrics in found)
-            self.late += sum(metrics["late"] or 0 for metrics in found)
-            self.dropped += sum(metrics["dropped"] or 0 for metrics in found)
+            self._look_at((told.get("eventTime") or {}).get("watermark"))
+            for name in ("arrived", "late", "dropped", "held"):
+                # The operator and the guard each have metrics of their own.
+                total = sum(metrics[name] or 0 for metrics in found if name in metrics)
+                setattr(self, name, getattr(self, name) + total)
+
+    def _look_at(self, watermark: str | None) -> None:
+        reached = datetime.fromisoformat(watermark) if watermark else None
+        is_ahead = reached is not None and reached - datetime.now(UTC) > FAR_AHEAD
+        self.runs_ahead = reached if is_ahead else None
 
     def __str__(self) -> str:
         dropped = f", {self.dropped:,} dropped for a null" if self.dropped else ""
-        return f"{self.arrived:,} tuple{'' if self.arrived == 1 else 's'}, {self.late:,} late{dropped}"
+        held = f", {self.held:,} held back from the future" if self.held else ""
+        ahead = f", warning: the watermark is ahead of the clock, at {self.runs_ahead}" if self.runs_ahead else ""
+        return f"{self.arrived:,} tuple{'' if self.arrived == 1 else 's'}, {self.late:,} late{dropped}{held}{ahead}"
 
 
 @contextmanager
