@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         assemble,
         buffer_stats,
         explain,
+        failure,
         fill,
         frames,
         guard,
@@ -105,6 +106,7 @@ __all__ = [
     "count_distinct",
     "covariance",
     "explain",
+    "failure",
     "fill",
     "first",
     "frames",
@@ -152,8 +154,8 @@ _HOMES = {
     "windrow.frames": ("Aggregate", "Boundary", "Custom", "Delta", "DoubleBoundary", "Gap", "Scheme", "Threshold"),
     "windrow.planner.advise": ("Advice", "advise"),
     "windrow.spark": (
-        "ParquetSource", "assemble", "buffer_stats", "explain", "fill", "frames", "guard", "open_frames", "parquet",
-        "register", "register_redis", "session", "slide", "widen",
+        "ParquetSource", "assemble", "buffer_stats", "explain", "failure", "fill", "frames", "guard", "open_frames",
+        "parquet", "register", "register_redis", "session", "slide", "widen",
     ),
     "windrow.windows": ("DistinctTimes", "Keep", "Landmark", "Rows", "Sliding", "Tumbling", "Window"),
 }  # fmt: skip

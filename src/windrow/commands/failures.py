@@ -10,10 +10,8 @@ import re
 
 import pyarrow as pa
 
-from windrow.errors import WindrowError
+from windrow.spark.failure import failure
 
-OURS = re.compile(r"^windrow\.errors\.\w+: (?P<said>.+)$", re.MULTILINE)
-"""An error of ours, raised in a worker."""
 READING = re.compile(r"^(?:OSError|FileNotFoundError|pyarrow\.lib\.Arrow\w+): (?P<said>.+)$", re.MULTILINE)
 """A worker could not read a file with pyarrow."""
 SPARK = re.compile(r"\[(?P<kind>[A-Z_]+(?:\.[A-Z_]+)?)\] (?P<said>[^\n]+)")
@@ -29,12 +27,10 @@ UNREADABLE = ("FAILED_READ_FILE", "MALFORMED_RECORD_IN_PARSING", "PATH_NOT_FOUND
 
 def bad_input(error: Exception) -> str | None:
     """What is wrong with the input, in one sentence; None if the failure is of another kind."""
-    if isinstance(error, WindrowError):
-        return str(error)
+    ours = failure(error)
+    if ours is not None:
+        return str(ours)
     text = str(error)
-    ours = OURS.search(text)
-    if ours:
-        return ours["said"]
     header = HEADER.search(text)
     if header:
         return f"the input cannot be read: {' '.join(header['said'].split())}"

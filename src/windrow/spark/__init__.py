@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from windrow.spark.batch import frames
     from windrow.spark.checkpoint import buffer_stats, open_frames
     from windrow.spark.explain import explain
+    from windrow.spark.failure import failure
     from windrow.spark.fill import fill
     from windrow.spark.guard import guard
     from windrow.spark.parquet import ParquetSource, parquet
@@ -23,6 +24,7 @@ __all__ = [
     "assemble",
     "buffer_stats",
     "explain",
+    "failure",
     "fill",
     "frames",
     "guard",
@@ -41,6 +43,7 @@ _HOMES = {
     "windrow.spark.batch": ("frames",),
     "windrow.spark.checkpoint": ("buffer_stats", "open_frames"),
     "windrow.spark.explain": ("explain",),
+    "windrow.spark.failure": ("failure",),
     "windrow.spark.fill": ("fill",),
     "windrow.spark.guard": ("guard",),
     "windrow.spark.parquet": ("ParquetSource", "parquet"),

@@ -1,0 +1,53 @@
+"""`failure`: the error behind Spark's account of it."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from windrow import errors
+from windrow.errors import SpecError, WindrowError
+
+OURS = re.compile(r"^windrow\.errors\.(?P<kind>\w+): (?P<said>.+)$", re.MULTILINE)
+"""How a worker's traceback ends for an error of ours."""
+
+
+def failure(of: StreamingQuery | BaseException) -> WindrowError | None:
+    r"""Return the Windrow error that ended a query or an action, without Spark's stack traces around it.
+
+    Some mistakes show only while a task runs: a checkpoint that belongs to another query, a null where
+    `nulls="error"`. Spark reports them as a failed task, with the traces of the worker and of its own threads around
+    the message, in `query.exception()` and in what an action raises. This function returns the error itself.
+
+    Parameters
+    ----------
+    of
+        A streaming query, or the exception that an action raised.
+
+    Returns
+    -------
+    The error as an instance of its class, or None if the query has not failed or failed for another reason.
+
+    Examples
+    --------
+    >>> said = "Job aborted\nTraceback ...\nwindrow.errors.DataError: column 'x' is null in 2 rows\n\tat java..."
+    >>> failure(RuntimeError(said))
+    DataError("column 'x' is null in 2 rows")
+    """
+    if isinstance(of, WindrowError):
+        return of
+    error = of if isinstance(of, BaseException) else _exception(of)
+    found = OURS.search(str(error)) if error is not None else None
+    if found is None:
+        return None
+    kind = getattr(errors, found["kind"], WindrowError)
+    made: WindrowError = kind(found["said"])
+    return made
+
+
+def _exception(query: object) -> BaseException | None:
+    if not callable(getattr(query, "exception", None)):
+        raise SpecError(f"of: expected a streaming query or an exception, got {type(query).__name__}")
+    error: BaseException | None = query.exception()  # type: ignore[attr-defined]
+    return error
