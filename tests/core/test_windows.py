@@ -261,6 +261,16 @@ def test_a_stream_has_the_windows_of_the_definition(story, windows: list[Window]
     assert not shelf
 
 
+def test_a_stream_without_groups_starts_again_when_all_its_windows_are_reported() -> None:
+    kinds = Kinds({"w": Tumbling(10)}, named=False)
+    slide = Slide(kinds, "on", (), (), {"n": wr.count()}, TYPES)
+    plan, shelf = SlidePlan(slide, Layout("on", (), {}, {}, tuple(slide.values))), Dictionary()
+    bucket = StreamSlider(plan, shelf)
+    assert bucket.step([table_of([Tuple(0, 3, 1)])], 20)[0][0]["n"].to_pylist() == [1]
+    again = StreamSlider.load(plan, shelf, bucket.save())
+    assert again.step([table_of([Tuple(0, 25, 1), Tuple(0, 26, 1)])], 40)[0][0]["n"].to_pylist() == [2]
+
+
 @FEWER
 @given(TUPLES, KINDS, CUTS)
 def test_an_ordered_stream_has_the_windows_of_a_table(tuples: list[Tuple], windows: list[Window], cuts) -> None:

@@ -111,9 +111,10 @@ class StreamSlider:
 
     @property
     def _forgets(self) -> bool:
-        """Whether nothing need be known of a group without panes."""
+        """Whether nothing need be known of a group without panes; without `by` there is always the one group."""
         kinds = self.slide.what
-        return self.slide.unit == "time" and not (self.plan.ordered or kinds.empty or kinds.only_changed or kinds.using)
+        keeps = self.plan.ordered or kinds.empty or kinds.only_changed or kinds.using or not self.slide.by
+        return self.slide.unit == "time" and not keeps
 
     def save(self) -> bytes:
         """All but the shelf."""
