@@ -33,7 +33,10 @@ def test_names_of_options_are_taken_in_any_case():
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"strem": "a"}, "redis_streams has no option 'strem'; its options are 'url', 'stream', 'startingOffsets'"),
+        (
+            {"strem": "a"},
+            "redis_streams has no option 'strem'; its options are 'url', 'stream', 'username'",
+        ),
         ({"url": ""}, "url: redis_streams needs to know where Redis is; it must look like redis://host:6379/0"),
         ({"url": "127.0.0.1"}, "url: '127.0.0.1' is no address of a Redis server; it must look like redis://"),
         ({"url": "redis://host:many"}, "url: 'redis://host:many' is no address of a Redis server"),
@@ -249,3 +252,32 @@ def test_a_number_near_the_ends_of_time_is_read_whatever_its_exponent():
     seconds = reading_of(T.TimestampType(), "seconds").parse
     assert seconds(b"1.7724348e9") == datetime.datetime(2026, 3, 2, 7, tzinfo=UTC)
     assert seconds(b"1e-400") == datetime.datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def test_a_password_comes_by_option_or_from_the_environment_and_is_never_shown(monkeypatch):
+    monkeypatch.setenv("REDIS_SECRET", "s3cret")
+    by_option = RedisOptions.read(NEEDED | {"username": "me", "password": "s3cret"})
+    by_variable = RedisOptions.read(NEEDED | {"username": "me", "passwordVariable": "REDIS_SECRET"})
+    by_url = RedisOptions.read(NEEDED | {"url": "redis://me:s3cret@127.0.0.1"})
+    assert by_option.login.arguments == by_variable.login.arguments == {"username": "me", "password": "s3cret"}
+    assert by_url.login.arguments == {}
+    for asked in (by_option, by_variable, by_url):
+        assert "s3cret" not in repr(asked) + repr(asked.login)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"url": "redis://me:s3cret@h", "password": "s3cret"}, "password: the url has one too"),
+        ({"url": "redis://me:s3cret@h", "username": "you"}, "username: the url has one too"),
+        ({"password": "s3cret", "passwordVariable": "REDIS_SECRET"}, "passwordVariable: there is a password too"),
+        ({"passwordVariable": "REDIS_SECRET_2"}, "passwordVariable: expected the name of an environment variable"),
+        ({"username": "me"}, "username: Redis takes no user without a password"),
+    ],
+)
+def test_a_login_that_cannot_be_right_is_refused_without_showing_it(monkeypatch, changed, sentence):
+    monkeypatch.setenv("REDIS_SECRET", "s3cret")
+    with pytest.raises(wr.SpecError) as caught:
+        RedisOptions.read(NEEDED | changed)
+    assert str(caught.value).startswith(sentence)
+    assert "s3cret" not in str(caught.value)

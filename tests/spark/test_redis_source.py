@@ -277,3 +277,25 @@ def test_a_checkpoint_of_other_streams_is_refused(store, reader):
     start = reader(stream="a,b").initialOffset()
     with pytest.raises(wr.SpecError, match="stream: the checkpoint is of 'a', 'b' and the query reads 's'"):
         reader().latestOffset(start, ALL)
+
+
+def test_a_server_with_a_password_is_read_with_the_options(store, redis_url):
+    store.execute_command("ACL", "SETUSER", "reader", "on", ">s3cret", "~*", "+@all")
+    add(store, [1, 2])
+    given = {"url": redis_url, "stream": "s", "username": "reader"}
+    source = EntryReader(SCHEMA, RedisOptions.read(given | {"password": "s3cret"}))
+    start = source.initialOffset()
+    assert numbers(source, start, source.latestOffset(start, ALL)) == [[1, 2]]
+    source.stop()
+    wrong = EntryReader(SCHEMA, RedisOptions.read(given | {"password": "wr0ng"}))
+    with pytest.raises(wr.SourceError, match=r"password: Redis at 127\.0\.0\.1.* refuses the connection") as caught:
+        wrong.initialOffset()
+    assert "wr0ng" not in str(caught.value)
+    store.execute_command("ACL", "DELUSER", "reader")
+
+
+def test_an_encrypted_url_to_a_plain_port_says_what_to_write(redis_url):
+    url = redis_url.replace("redis://", "rediss://") + "?socket_connect_timeout=0.2&socket_timeout=0.2"
+    asked = RedisOptions.read({"url": url, "stream": "s"})
+    with pytest.raises(wr.SourceError, match=r"url: no Redis answers at 127\.0\.0\.1.*; write redis:// if that port"):
+        EntryReader(SCHEMA, asked).initialOffset()

@@ -23,7 +23,9 @@ def register_redis(spark: SparkSession) -> None:
         The session, Spark Connect included. Windrow and the package redis (`pip install windrow[redis]`) must be
         installed for the Python of its workers.
 
-    Both sides take the options `url` (`redis://host:6379/0`) and `stream`, the key of a stream.
+    Both sides take the options `url` (`redis://host:6379/0`, or `rediss://` for an encrypted connection) and `stream`,
+    the key of a stream. For a server with a password, `username` and `password`, or `passwordVariable`, the name of an
+    environment variable of the driver that holds the password. Neither is shown in plans, errors or logs.
 
     As a source, with a schema: an entry is a row, and a field the column of its name, read as the column's type; a
     field that is missing is null. The columns `_id`, `_time` and `_stream` tell of the entry itself. More options:

@@ -21,7 +21,7 @@ class RedisStreams(DataSource):
         """Check options and server as soon as Spark makes this: when a query starts, before its first batch."""
         super().__init__(options)
         self._asked = RedisOptions.read(options)
-        with Server(self._asked.url) as server:
+        with Server(self._asked) as server:
             server.check(self._asked.streams)
 
     @classmethod

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from windrow.errors import SpecError, quoted
 
-COMMON = ("url", "stream")
+COMMON = ("url", "stream", "username", "password", "passwordVariable")
 SOURCE = ("startingOffsets", "maxEntriesPerTrigger", "entriesPerPartition", "failOnDataLoss", "mode", "epoch")
 SINK = ("checkpointLocation",)
 """Spark's own option, which it hands on to the sink."""
@@ -20,11 +21,26 @@ _SCHEMES = ("redis", "rediss", "unix")
 
 
 @dataclass(frozen=True)
+class Login:
+    """Who connects, apart from the url; never shown."""
+
+    username: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """What the client of Redis takes."""
+        given = {"username": self.username, "password": self.password}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True)
 class RedisOptions:
     """What a user asked of `redis_streams`."""
 
-    url: str
+    url: str = field(repr=False)
     streams: tuple[str, ...]
+    login: Login = field(default_factory=lambda: Login(), repr=False)
     start: str = "earliest"
     most_entries: int | None = None
     entries_a_partition: int = ENTRIES_A_PARTITION
@@ -37,10 +53,11 @@ class RedisOptions:
         """The options as Spark hands them over, all of them text and their names in any case."""
         texts = {name.lower(): value for name, value in given.items()}
         _refuse_unknown(texts)
-        epoch = texts.get("epoch")
+        epoch, url = texts.get("epoch"), _url(texts.get("url"))
         return cls(
-            url=_url(texts.get("url")),
+            url=url,
             streams=_streams(texts.get("stream")),
+            login=_login(url, texts.get("username"), texts.get("password"), texts.get("passwordvariable")),
             start=_start(texts.get("startingoffsets", "earliest")),
             most_entries=_number("maxEntriesPerTrigger", texts.get("maxentriespertrigger")),
             entries_a_partition=_number("entriesPerPartition", texts.get("entriesperpartition")) or ENTRIES_A_PARTITION,
@@ -89,6 +106,28 @@ def _url(text: str | None) -> str:
     if parts.scheme != "unix" and not re.fullmatch(r"/?[0-9]*", parts.path):
         raise SpecError(f"url: {quoted(parts.path[1:])} is no number of a database of Redis; {right}")
     return text
+
+
+def _login(url: str, username: str | None, password: str | None, variable: str | None) -> Login:
+    """The user and the password, read on the driver; what is wrong is said without either."""
+    parts = urlsplit(url)
+    for option, value, told in (("username", username, parts.username), ("password", password, parts.password)):
+        if value is not None and told:
+            raise SpecError(f"{option}: the url has one too; give it in one place, and best not in the url")
+    if variable is not None:
+        if password is not None or parts.password:
+            raise SpecError("passwordVariable: there is a password too; give one of them")
+        if not os.environ.get(variable):
+            raise SpecError(
+                "passwordVariable: expected the name of an environment variable of the driver that holds the "
+                f"password, got {quoted(variable)}, which is not set"
+            )
+        password = os.environ[variable]
+    if username is not None and password is None and not parts.password:
+        raise SpecError(
+            "username: Redis takes no user without a password; give the option password or passwordVariable"
+        )
+    return Login(username, password)
 
 
 def _streams(text: str | None) -> tuple[str, ...]:

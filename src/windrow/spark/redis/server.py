@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from windrow.errors import OutputError, SessionError, SourceError, SpecError
-from windrow.spark.redis.options import address
+from windrow.spark.redis.options import RedisOptions, address
 
 Entries = list[tuple[bytes, dict[bytes, bytes]]]
 PAGE = 2_000
@@ -58,13 +59,16 @@ class Extent:
 class Server:
     """A connection to Redis."""
 
-    def __init__(self, url: str, failure: type[SourceError] | type[OutputError] = SourceError) -> None:
-        self.at, self._failure = address(url), failure
+    def __init__(self, options: RedisOptions, failure: type[SourceError] | type[OutputError] = SourceError) -> None:
+        self.at, self._failure = address(options.url), failure
+        self._encrypted = options.url.startswith("rediss:")
         self._redis = import_redis()
         patience = self._redis.retry.Retry(self._redis.backoff.ExponentialBackoff(cap=1, base=0.1), 3)
         try:
             # What the url itself says of timeouts wins over these.
-            self.client = self._redis.Redis.from_url(url, socket_connect_timeout=5, socket_timeout=60, retry=patience)
+            self.client = self._redis.Redis.from_url(
+                options.url, socket_connect_timeout=5, socket_timeout=60, retry=patience, **options.login.arguments
+            )
             self.client.connection_pool.make_connection()  # made but not connected, it refuses what it does not know
         except (ValueError, TypeError) as error:
             raise SpecError(f"url: the address of the Redis server cannot be used: {error}") from error
@@ -130,8 +134,17 @@ class Server:
         try:
             yield
         except errors.AuthenticationError as error:
-            raise self._failure(f"url: Redis at {self.at} does not let us in: {error}") from error
-        except (errors.ConnectionError, errors.TimeoutError) as error:
-            raise self._failure(f"url: no Redis answers at {self.at}: {error}") from error
+            raise self._failure(
+                f"password: Redis at {self.at} refuses the connection: {error}; give the options username and "
+                "password, or passwordVariable"
+            ) from error
+        except (errors.ConnectionError, errors.TimeoutError, ssl.SSLError) as error:
+            # A plain server waits for the rest of what it takes for a command, so this may look like a timeout.
+            other = (
+                "redis:// if that port is not encrypted" if self._encrypted else "rediss:// if that port is encrypted"
+            )
+            refused = isinstance(error, errors.ConnectionError) and "refused" in str(error).lower()
+            hint = "" if refused else f"; write {other} encrypted"
+            raise self._failure(f"url: no Redis answers at {self.at}: {error}{hint}") from error
         except errors.RedisError as error:
             raise self._failure(f"stream: Redis at {self.at} refuses to work on {stream!r}: {error}") from error

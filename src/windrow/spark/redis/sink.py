@@ -120,7 +120,7 @@ class EntryWriter(DataSourceStreamArrowWriter):
                 server.client.unlink(*(aside.key for aside in asides))
 
     def _server(self) -> Server:
-        return Server(self._options.url, OutputError)
+        return Server(self._options, OutputError)
 
     def _set_key(self, query: str) -> str:
         return f"windrow:{self._stream}:{query}:aside"

@@ -48,7 +48,7 @@ class EntryReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @cached_property
     def _server(self) -> Server:
         """The driver's connection; tasks have their own."""
-        return Server(self._options.url)
+        return Server(self._options)
 
     def initialOffset(self) -> Offset:
         """Where a new query starts."""
@@ -87,7 +87,7 @@ class EntryReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The rows of one piece."""
         assert isinstance(partition, Span)
         reader, found = RowReader(self._schema, self._options), 0
-        with Server(self._options.url) as server:
+        with Server(self._options) as server:
             for entries in server.pages(partition.stream, partition.after, partition.upto):
                 found += len(entries)
                 yield reader.rows(partition.stream, entries)
