@@ -65,9 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = make_parser(chosen).parse_args(given)
     except SystemExit as exit_:
         return int(exit_.code or 0)
-    log = SparkLog()
+    log, terminated = SparkLog(), threading.Event()
     try:
-        with _no_logging(), _warnings_on_one_line(), _termination_as_exit():
+        with _no_logging(), _warnings_on_one_line(), _termination_as_exit(terminated):
             args.run(args, log)
             sys.stdout.flush()
         return DONE
@@ -79,9 +79,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         silence_stdout()
         return BROKEN_PIPE
     except Exception as error:
+        # A signal in the midst of a call to Spark breaks the connection, and what cleans up afterwards fails by that.
+        if terminated.is_set():
+            return _say("terminated", TERMINATED)
+        if _is_after_interruption(error):
+            return _say("interrupted", INTERRUPTED)
         return _report(error, log, debug=args.debug)
     finally:
         log.remove()
+
+
+def _is_after_interruption(error: BaseException | None) -> bool:
+    """Whether an error came up while Ctrl-C was being handled."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def silence_stdout() -> None:
@@ -137,12 +149,13 @@ class _Terminated(BaseException):
 
 
 @contextmanager
-def _termination_as_exit() -> Iterator[None]:
+def _termination_as_exit(terminated: threading.Event) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def end(_: int, __: FrameType | None) -> NoReturn:
+        terminated.set()
         raise _Terminated
 
     before = signal.signal(signal.SIGTERM, end)

@@ -1,6 +1,9 @@
 """What the command line accepts and refuses before it starts Spark."""
 
 import argparse
+import os
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -311,6 +314,24 @@ def test_interruptions_have_codes_of_their_own(
     monkeypatch.setattr("windrow.cli.silence_stdout", lambda: None)
     assert main(["demo"]) == code
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "said"), [(signal.SIGTERM, 143, "terminated"), (signal.SIGINT, 130, "interrupted")]
+)
+def test_a_signal_is_reported_whatever_fails_after_it(
+    sent: signal.Signals, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def call(*_: object, **__: object) -> None:
+        try:
+            os.kill(os.getpid(), sent)
+            time.sleep(10)
+        finally:
+            raise ConnectionError("the answer from Java is empty")
+
+    monkeypatch.setattr("windrow.commands.demo.run_demo", call)
+    assert main(["demo"]) == code
+    assert capsys.readouterr().err == f"windrow: {said}\n"
 
 
 def test_the_namespace_has_a_value_for_every_option() -> None:

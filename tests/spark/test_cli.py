@@ -335,6 +335,37 @@ def test_filling_tags_rows_or_aggregates_them(sources, out, tmp_path, capsys) ->
     assert "frames" in refused(["fill", sources["parquet"], sources["csv"], "--on", "time"], capsys)
 
 
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_frames_by_date_can_be_filled_again(form, out, tmp_path, capsys) -> None:
+    lines = [json.dumps({"day": f"2024-03-{day:02}", "noon": f"2024-03-{day:02}T12:00", "x": day}) for day in (1, 2, 5)]
+    (tmp_path / "days.json").write_text("\n".join(lines))
+    days, frames = str(tmp_path / "days.json"), str(out / f"frames.{form}")
+    assert main(["frames", days, "--on", "day", "--gap", "1 day", "--agg", "n=last(noon)", "--out", frames]) == 0
+    assert main(["fill", frames, days, "--on", "day", "--agg", "sum=sum(x)", "--out", str(out / "sums.json")]) == 0
+    sums = [json.loads(line) for line in (out / "sums.json").read_text().splitlines()]
+    assert [(row["start"], row["end"], row["sum"]) for row in sums] == [
+        ("2024-03-01", "2024-03-02", 3), ("2024-03-05", "2024-03-05", 5),
+    ]  # fmt: skip
+    capsys.readouterr()
+
+
+def test_instants_are_printed_as_they_are_written_in_the_sessions_zone(spark, out, tmp_path, capsys) -> None:
+    seconds = pa.array([1729989000, 1729992600]).cast(pa.timestamp("s", "UTC"))
+    pq.write_table(pa.table({"t": seconds.cast(pa.timestamp("us", "UTC"))}), tmp_path / "t.parquet")
+    line = ["frames", str(tmp_path / "t.parquet"), "--on", "t", "--gap", "1 minute"]
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        assert main(line) == 0
+        printed = capsys.readouterr().out
+        assert main([*line, "--out", str(out / "frames.csv")]) == 0
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    for offset in ("+02:00", "+01:00"):
+        assert f"2024-10-27 02:30:00{offset}" in printed
+        assert f"2024-10-27T02:30:00.000000{offset}" in (out / "frames.csv").read_text()
+
+
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
 def test_csv_goes_all_the_way(suffix, sources, out, capsys) -> None:
     """Text with commas, quotes and blanks, empty fields and microseconds come through CSV, into frames and fill."""

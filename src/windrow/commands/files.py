@@ -10,7 +10,17 @@ from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import ArrayType, MapType, StringType, StructType, VariantType
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    DateType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    VariantType,
+)
 
 from windrow.errors import OutputError, SourceError, SpecError
 from windrow.outputs import Target, local_path
@@ -25,6 +35,7 @@ SUFFIXES = {
 }  # fmt: skip
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy")
 NESTED = (ArrayType, MapType, StructType, VariantType)
+DATE = r"^[+-]?\d{4,}-\d{2}-\d{2}$"
 QUOTING: dict[str, str | bool] = {"quote": '"', "escape": '"'}
 """A quote within quotes is doubled, as everyone but Spark has it."""
 WRITING: dict[str, dict[str, str | bool]] = {
@@ -97,7 +108,21 @@ def _read_csv(spark: SparkSession, path: str) -> DataFrame:
 
 
 def _read_json(spark: SparkSession, path: str) -> DataFrame:
-    return spark.read.option("inferTimestamp", True).json(path)
+    df = spark.read.option("inferTimestamp", True).json(path)
+    times = [field.name for field in df.schema.fields if isinstance(field.dataType, TimestampNTZType)]
+    dates = _date_columns(spark, path, times) if times else []
+    if not dates:
+        return df
+    fields = [StructField(f.name, DateType() if f.name in dates else f.dataType) for f in df.schema.fields]
+    return spark.read.schema(StructType(fields)).json(path)
+
+
+def _date_columns(spark: SparkSession, path: str, times: Sequence[str]) -> list[str]:
+    """Find the columns that hold dates only: Spark infers dates in CSV, but takes them for times in JSON."""
+    texts = spark.read.schema(StructType([StructField(name, StringType()) for name in times])).json(path)
+    tests = [F.bool_and(column(name).rlike(DATE)).alias(f"c{i}") for i, name in enumerate(times)]
+    found = texts.agg(*tests).collect()[0]
+    return [name for name, is_date in zip(times, found, strict=True) if is_date]
 
 
 @contextmanager

@@ -1,11 +1,19 @@
-"""Times without a zone in a stream. A watermark is of instants, so they are taken for times in UTC, and given back."""
+"""Instants and times without a zone: how they are shown, and how a stream of the latter gets a watermark.
+
+Instants are shown, as they are written to text files, in the session's time zone and with their offset from UTC. A
+watermark is of instants, so times without a zone are taken for times in UTC, and given back.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, timedelta, timezone, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType, TimestampNTZType, TimestampType
 
@@ -14,6 +22,8 @@ from windrow.errors import TypeMismatchError
 from windrow.spark.guard import guard
 from windrow.spark.resolve import Columns, column
 
+ZONE = "spark.sql.session.timeZone"
+OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>\d{1,2})(?::?(?P<minutes>\d{2}))?")
 BOUNDS = ("start", "end", "closed_at")
 EASTERNMOST = timedelta(hours=14)
 """How far a clock on the wall can be ahead of UTC: by so much, times without a zone are not ahead."""
@@ -63,10 +73,42 @@ def as_landed(frames: DataFrame, df: DataFrame, on: str, agg: Mapping[str, Aggre
 @contextmanager
 def in_utc(spark: SparkSession) -> Iterator[None]:
     """A session in which a time without a zone and the instant that it is taken for look the same, every day."""
-    key = "spark.sql.session.timeZone"
-    before = spark.conf.get(key) or "UTC"
-    spark.conf.set(key, "UTC")
+    before = spark.conf.get(ZONE) or "UTC"
+    spark.conf.set(ZONE, "UTC")
     try:
         yield
     finally:
-        spark.conf.set(key, before)
+        spark.conf.set(ZONE, before)
+
+
+def session_zone(spark: SparkSession) -> tzinfo:
+    """Return the time zone of a session."""
+    return as_zone(spark.conf.get(ZONE) or "UTC")
+
+
+def as_zone(name: str) -> tzinfo:
+    """Return a time zone by the name that Java has for it; UTC if Python does not know it.
+
+    >>> as_zone("Europe/Berlin"), as_zone("GMT+5:30"), as_zone("-08:00")
+    (zoneinfo.ZoneInfo(key='Europe/Berlin'), datetime.timezone(...19800)), datetime.timezone(...57600)))
+    """
+    found = OFFSET.fullmatch(name)
+    if found:
+        sign = -1 if found["sign"] == "-" else 1
+        return timezone(sign * timedelta(hours=int(found["hours"]), minutes=int(found["minutes"] or 0)))
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, ZoneInfoNotFoundError):
+        return UTC
+
+
+def in_zone(values: pa.ChunkedArray, zone: tzinfo) -> list[Any]:
+    """Return the values of a column, instants in a time zone; those that Python has no dates for, as texts in UTC."""
+    kind = values.type
+    try:
+        found: list[Any] = values.to_pylist()
+        if pa.types.is_timestamp(kind) and kind.tz:
+            return [None if value is None else value.astimezone(zone) for value in found]
+        return found
+    except (OverflowError, ValueError):
+        return [None if value is None else str(value) for value in values.cast(pa.string()).to_pylist()]

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from windrow.commands.files import FORMATS, Output
+from windrow.commands.instants import in_zone, session_zone
 from windrow.errors import SpecError
 from windrow.spark.resolve import column
 from windrow.terminal import Table, print_table, working
@@ -67,7 +68,8 @@ def _show(counted: DataFrame, rows: Observation, limit: int, order: Sequence[str
         return
     # The count came along with the job, so it costs nothing; where all rows are shown it need not be asked.
     total = shown.num_rows if shown.num_rows < limit else _observed(rows)
-    columns = {name: shown.column(i).to_pylist() for i, name in enumerate(shown.column_names)}
+    zone = session_zone(counted.sparkSession)
+    columns = {name: in_zone(shown.column(i), zone) for i, name in enumerate(shown.column_names)}
     print_table(Table(columns, more=total - shown.num_rows))
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import timedelta, tzinfo
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -20,7 +20,7 @@ from rich.console import Console
 
 from windrow.commands.batches import check_landing, columns_of, read_landing
 from windrow.commands.files import check_input, format_of
-from windrow.commands.instants import as_landed, has_zone, in_utc, with_watermark
+from windrow.commands.instants import as_landed, has_zone, in_utc, in_zone, session_zone, with_watermark
 from windrow.commands.place import HIDDEN, Place
 from windrow.commands.schemes import as_aggregates, as_columns, make_scheme
 from windrow.errors import SpecError
@@ -195,8 +195,9 @@ def run_stream(args: argparse.Namespace, log: SparkLog) -> None:
 class Shown:
     """Takes batches for the terminal, hands them over to the thread that shows them, and counts the frames."""
 
-    def __init__(self) -> None:
+    def __init__(self, zone: tzinfo) -> None:
         self.frames = self.rows = 0
+        self._zone = zone
         self._found: SimpleQueue[pa.Table] = SimpleQueue()
 
     def __call__(self, batch: DataFrame, _: int) -> None:
@@ -213,7 +214,7 @@ class Shown:
             rows = self._found.get().sort_by([("end", "ascending"), ("frame", "ascending")])
             self.rows += rows.num_rows
             self.frames += pc.sum(rows["final"]).as_py() or 0
-            view.add({name: rows.column(i).to_pylist() for i, name in enumerate(rows.column_names)})
+            view.add({name: in_zone(rows.column(i), self._zone) for i, name in enumerate(rows.column_names)})
 
 
 def run_query(
@@ -221,7 +222,7 @@ def run_query(
 ) -> None:
     """Run the query to its end or until Ctrl-C, and say what came of it."""
     began = time.perf_counter()
-    shown = Shown()
+    shown = Shown(session_zone(found.sparkSession))
     sink = place.folder or shown
     writer = found.writeStream.foreachBatch(sink).option("checkpointLocation", str(checkpoint))
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=PAUSE)

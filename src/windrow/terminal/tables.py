@@ -90,6 +90,8 @@ def as_texts(values: Column) -> list[str]:
     ['1.5', '', '1234567']
     >>> as_texts([datetime(2024, 3, 5, 7, 12, 20), datetime(2024, 3, 5, 9, 0)])
     ['2024-03-05 07:12:20', '2024-03-05 09:00:00']
+    >>> as_texts([datetime.fromisoformat("2024-03-05 07:12:20+01:00")])  # an instant has its offset from UTC
+    ['2024-03-05 07:12:20+01:00']
     """
     return [_as_text(value, _time_format(values)) for value in values]
 
@@ -107,7 +109,7 @@ def _as_text(value: Any, timespec: str) -> str:
     if isinstance(value, float):
         return f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
     if isinstance(value, datetime):
-        return value.replace(tzinfo=None).isoformat(" ", timespec)
+        return value.isoformat(" ", timespec)
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, timedelta):
