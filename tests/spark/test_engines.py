@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 import windrow as wr
 from cases import AGGREGATES, QUERIES, Spread, frame_locally, rows_of, table
+from windrow.errors import UnsupportedError
 from windrow.spark import ranges, scan
 
 pytestmark = pytest.mark.spark
@@ -131,9 +132,11 @@ def test_row_groups_that_overlap_are_mixed_in_the_right_order(spark, small, want
 def test_files_in_no_order_fall_back_and_say_so(spark, small, wanted, many_chunks, tmp_path):
     pq.write_table(small, tmp_path / "jumbled.parquet", row_group_size=200)
     source = wr.parquet(spark, str(tmp_path / "jumbled.parquet"))
-    told = wr.explain(source, QUERIES["delta"], on="t", by="g", plan="scan")
+    told = wr.explain(source, QUERIES["delta"], on="t", by="g")
     assert told.plan == "shuffle"
     assert "not in the order of `on`" in str(told)
+    with pytest.raises(UnsupportedError, match=r"plan='scan'.*not in the order of `on`"):
+        wr.frames(source, QUERIES["delta"], on="t", by="g", plan="scan")
     assert found(source, "delta", "auto") == wanted("delta")
     assert found(source, "threshold", "auto") == wanted("threshold")
 
@@ -145,6 +148,8 @@ def test_a_predicate_that_only_spark_can_evaluate_falls_back_and_says_so(spark, 
     assert told.plan == "native"
     assert "no scan" in str(told)
     assert wr.frames(source, scheme, on="t", by="g").count() > 0
+    with pytest.raises(UnsupportedError, match="plan='scan'"):
+        wr.frames(source, scheme, on="t", by="g", plan="scan")
 
 
 def test_a_column_as_predicate(as_frame, wanted):

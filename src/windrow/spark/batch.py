@@ -133,7 +133,7 @@ def plan_frames(
             how = f"{len(scan.chunks)} chunk(s) read with pyarrow, no sort, no shuffle"
             reason = f"Parquet in the order of {request.on!r}: {how}"
             return Choice("scan", (reason,)), scan_frames(source, scan, schema)  # type: ignore[arg-type]
-        if plan == "scan" and not isinstance(source, ParquetSource):
+        if plan == "scan":
             raise UnsupportedError(f"plan='scan': {scan}")
         against += [f"no scan: {scan}"] if isinstance(source, ParquetSource) else []
     elif isinstance(source, ParquetSource):

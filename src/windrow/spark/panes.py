@@ -29,7 +29,7 @@ from windrow.spark.scan import ScanSource, layout_of, task_numbers
 from windrow.spark.session import ROWS_A_BATCH, parallelism
 from windrow.spark.shuffle import select_tuples
 from windrow.spark.versions import from_arrow_schema
-from windrow.windows.gather import Gatherer
+from windrow.windows.gather import FARTHEST_PANE, Gatherer
 from windrow.windows.panes import Panes
 from windrow.windows.request import Slide
 from windrow.windows.slider import PaneHeap, Slider, panes_schema, panes_table
@@ -83,11 +83,21 @@ def pane_number(request: Slide) -> Column:
     """The number of the pane of each tuple, exactly as the kernel counts them."""
     pane = request.pane
     if request.clock.kind == "float":
-        return F.floor(column("on") / F.lit(float(pane))).cast("bigint")
+        return _pane_of_float(column("on").cast("double"), F.lit(float(pane)))
     since, length = as_integer(column("on"), request.clock.type), F.lit(pane).cast("bigint")
     # Division cuts towards zero; a remainder before zero belongs to the pane below.
     below = F.when((since < 0) & (since % length != 0), 1).otherwise(0)
     return F.call_function("div", since, length) - below
+
+
+def _pane_of_float(on: Column, pane: Column) -> Column:
+    """As in the kernel: the quotient can round across a boundary, so the definition has the last word."""
+    inside = F.abs(on / pane) <= F.lit(FARTHEST_PANE)
+    near = F.floor(F.when(inside, on / pane).otherwise(0.0))
+    nearby = F.when(near * pane > on, near - 1).when((near + 1) * pane <= on, near + 1).otherwise(near)
+    advice = " is in no window that 64 bits can count; drop such rows"
+    refused = F.concat(F.lit("on: "), on.cast("string"), F.lit(advice))
+    return F.when(inside, nearby).otherwise(F.raise_error(refused).cast("bigint"))
 
 
 def _as_number(at: str, kind: pa.DataType, integral: bool) -> Column:

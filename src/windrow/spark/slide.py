@@ -105,8 +105,12 @@ def slide(
     the aggregates. A window of time has the tuples with `start <= on < end`. Windows that are counted, by `wr.Rows` or
     `wr.DistinctTimes`, have as `start` and `end` the `on` of their first and last tuple.
 
-    `complete` is false for a window that is reported before its end by `emit=`, for one that the end of the data cut
-    (no tuple of its group is at or past its end), and for one that is counted and has fewer tuples than it should.
+    `complete` is true where all of a window has been seen: a tuple of its group, or the watermark of a stream, is at or
+    past its end. That the data end, in a table or by `flush=`, makes no window complete. Nor is one that is reported
+    before its end by `emit=`, or that is counted and has fewer tuples than it should.
+
+    `start` and `end` have the type of `on`. A window with a bound that this type cannot hold is refused when the query
+    runs; cast `on` to a wider type then. A row may be in at most 10,000,000 windows of one kind.
 
     Examples
     --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -75,8 +76,17 @@ class Changes:
 def _equal(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
     """Where two columns are equal; nulls are, and so is what is not a number."""
     if pa.types.is_nested(a.type):
-        return np.array([x == y for x, y in zip(a.to_pylist(), b.to_pylist(), strict=True)], np.bool_)
+        return np.array([_is_same(x, y) for x, y in zip(a.to_pylist(), b.to_pylist(), strict=True)], np.bool_)
     same = pc.or_(pc.fill_null(pc.equal(a, b), False), pc.and_(a.is_null(), b.is_null()))
     if pa.types.is_floating(a.type):
         same = pc.or_(same, pc.fill_null(pc.and_(pc.is_nan(a), pc.is_nan(b)), False))
     return np.asarray(same.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    """Whether two values of one type are equal, down to the items of lists, where NaN is equal to itself."""
+    if isinstance(x, list) and isinstance(y, list):
+        return len(x) == len(y) and all(map(_is_same, x, y))
+    if isinstance(x, dict) and isinstance(y, dict):
+        return all(_is_same(x[name], y[name]) for name in x)
+    return bool(x == y) or (x != x and y != y)

@@ -17,6 +17,8 @@ from windrow.windows.kept import Kept
 from windrow.windows.panes import Indices, Panes
 from windrow.windows.request import Slide
 
+FARTHEST_PANE = 9.0e18
+"""Where panes of floats can no longer be counted."""
 WIDEST = 4
 """A table with a place for each group and each pane is used where it is at most so many times as long as the batch."""
 
@@ -85,9 +87,14 @@ def pane_numbers(on: npt.NDArray[Any], pane: int) -> Indices:
     """
     if on.dtype == np.int64:
         return on // pane
-    if not np.isfinite(on).all():
-        raise DataError(f"on: {on[~np.isfinite(on)][0]} is in no window; drop such rows, or mend the data")
-    return np.floor(on / pane).astype(np.int64)
+    near = np.floor(on / pane)
+    outside = ~(np.abs(on / pane) <= FARTHEST_PANE)
+    if outside.any():
+        raise DataError(f"on: {on[outside][0]} is in no window that 64 bits can count; drop such rows")
+    # The quotient can round across a boundary, so the definition has the last word.
+    near -= near * pane > on
+    near += (near + 1) * pane <= on
+    return near.astype(np.int64)
 
 
 @njit(cache=True)

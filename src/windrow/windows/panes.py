@@ -16,6 +16,7 @@ from numba import njit
 from windrow.aggregates.compiled import merge_state, specialised, tag_for
 from windrow.aggregates.keeper import Keeper
 from windrow.aggregates.states import States
+from windrow.errors import DataError
 from windrow.windows.specs import Shape
 
 Indices = npt.NDArray[np.int64]
@@ -42,6 +43,8 @@ class Ranges(NamedTuple):
     complete: npt.NDArray[np.bool_]
 
 
+MOST_WINDOWS = 200_000_000
+"""What a task reports at a time is held in memory, so it refuses to report more than this."""
 NEVER = np.iinfo(np.int64).min
 """The end of the last window of a group of which none was reported yet."""
 
@@ -65,7 +68,13 @@ def windows_over(
     """
     begins = np.flatnonzero(np.diff(panes.group, prepend=-1)) if panes.group.size else np.empty(0, np.int64)
     asked = (*panes, begins, *shape.in_panes(pane), shape.unit != "time", *progress, final, empty)
-    made = _room(_find(*asked, _room(0), False))
+    windows = _find(*asked, _room(0), False)
+    if windows > MOST_WINDOWS:
+        raise DataError(
+            f"the windows of one task are more than {MOST_WINDOWS:,}: expected a step that is longer in comparison "
+            "with the time that the data covers"
+        )
+    made = _room(windows)
     _find(*asked, made, True)
     return made
 
@@ -118,6 +127,8 @@ def _find(
                     made.first[n], made.last[n] = low, high
                     made.complete[n] = end == whole and end <= past[g] and not (counted and start < 0)
                 n += 1
+                if n > MOST_WINDOWS:
+                    return n
                 end += emit
             elif high < stop:
                 end = max(end + emit, number[high] // emit * emit + emit)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from windrow.aggregates.keeper import Keeper
 from windrow.aggregates.states import States
 from windrow.frames.groups import Directory
+from windrow.windows.bounds import as_instants, check_panes
 from windrow.windows.changes import Changes
 from windrow.windows.gather import differs
 from windrow.windows.panes import NEVER, Indices, Panes, Progress, Ranges, combined, needed_from, windows_over
@@ -49,6 +50,8 @@ class Slider:
     def add(self, panes: Panes, states: Sequence[States]) -> None:
         """Take in panes of groups that the directory knows; what was there before comes first in a merge."""
         self.grow()
+        if self.slide.unit == "time":
+            check_panes(panes.number, self.shapes, self.pane, self.slide.clock, self.slide.on)
         self.panes, self.states = merged(self.keepers, [(self.panes, self.states), (panes, list(states))])
 
     def grow(self) -> None:
@@ -98,8 +101,7 @@ class Slider:
             self._results(keeper, states, ranges) for keeper, states in zip(self.keepers, self.states, strict=True)
         ]
         if slide.unit == "time":
-            bounds = (self.pane * number for number in (ranges.start, ranges.end))
-            start, end = (clock.write(pa.array(on.astype(clock.dtype))) for on in bounds)
+            start, end = (as_instants(number, self.pane, clock, slide.on) for number in (ranges.start, ranges.end))
         else:
             *paned, start, end = paned
         found = dict(zip(slide.paned, paned, strict=True))

@@ -10,10 +10,12 @@ from typing import ClassVar, Literal, TypeAlias
 
 from windrow.errors import SpecError, quoted
 from windrow.frames.base import check_duration
-from windrow.frames.clock import Clock
+from windrow.frames.clock import LARGEST, Clock
 from windrow.frames.duration import Duration, to_clock
 
 Unit: TypeAlias = Literal["time", "rows", "times"]
+MOST_WINDOWS_A_ROW = 10_000_000
+"""Windows of time that one row may be in, by `length / every`, or reports of them. One row alone makes so many rows."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,13 @@ class Sliding(Window):
             raise SpecError(
                 f"every={self.every!r} is longer than length={self.length!r}: tuples would be in no window; "
                 "choose a step of at most the length"
+            )
+        reports = length // (emit or every)
+        if reports > MOST_WINDOWS_A_ROW:
+            step = f"every={self.every!r}" if emit is None else f"emit={self.emit!r}"
+            raise SpecError(
+                f"{step} with length={self.length!r} reports each row {reports:,} times; expected at most "
+                f"{MOST_WINDOWS_A_ROW:,} times; choose a longer step"
             )
         if emit and every % emit:
             raise SpecError(f"emit={self.emit!r} does not divide every={self.every!r}")
@@ -204,6 +213,8 @@ def _steps(value: Duration, clock: Clock, name: str) -> int:
     length = to_clock(value, clock.kind, name)
     if length <= 0:
         raise SpecError(f"{name}={value!r} must be longer than nothing")
+    if length > LARGEST:
+        raise SpecError(f"{name}: expected at most 2**63 - 1 steps of `on`, got {quoted(value)}")
     if clock.kind == "float" or length != int(length):
         whole = "a date has whole days" if clock.kind == "date" else "an integer has whole steps"
         if clock.kind == "float":

@@ -81,7 +81,11 @@ class StreamSlider:
     def finish(self) -> list[pa.Table]:
         """The stream is over: all windows are due."""
         self._gather(self.arrivals.take_all())
-        return [*self.slider.report(self._past(settled=True), final=True)]
+        past = self._past(settled=True)
+        if self.slide.unit == "time":
+            # What a tuple of its own group lies past is whole, even if the watermark is not past it yet.
+            past = np.maximum(past, self.slider.latest())
+        return [*self.slider.report(past, final=True)]
 
     def next_event(self) -> int | None:
         """The watermark at which there is something to do even if no tuple arrives; None if there is nothing."""
