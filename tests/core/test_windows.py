@@ -99,7 +99,7 @@ def by_definition(
 ) -> list[Found]:
     """All windows, found by looking at every instant, or number of tuples, at which one can end.
 
-    `until` is the instant that the stream has reached; without it, each group has reached its last tuple.
+    A group has reached its last tuple, and the instant `until` that the watermark of a stream has reached.
     """
     found: list[Found] = []
     for window in windows:
@@ -115,7 +115,7 @@ def by_definition(
 def _timed(mine: list[Tuple], window: Window, until: int | None, empty: bool) -> list[Found]:
     shape = window.shape(INTEGERS)
     low, high = mine[0].on, mine[-1].on
-    past = high if until is None else until
+    past = high if until is None else max(high, until)
     emit = shape.emit or shape.every
     reported = []
     for end in range((low - 50) // emit * emit, high + 60, emit):
