@@ -47,8 +47,8 @@ DEFECTS = (
     Defect(
         "a synopsis turns NaN into null",
         "windows/kept.py",
-        "return pa.array(found, self.keeper.result)",
-        "return pa.array(found, self.keeper.result, from_pandas=True)",
+        "return whole.cast(kind)",
+        "return pa.array(whole.cast(kind).to_pylist(), kind, from_pandas=True)",
         "kept",
     ),
 )

@@ -7,7 +7,6 @@ difference is zero.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -256,8 +255,7 @@ def _aggregate(scheme: dict[str, Any], rows: Sequence[Settled], block: range, le
             result, within = result.value, result.within
         if result is None or is_nan(result):
             return None
-        exact = result == int(result) if math.isfinite(result) else True
-        if within and not exact and abs(Fraction(result) - Fraction(limit)) <= 1000 * within:
+        if within and abs(Fraction(result) - Fraction(limit)) <= 1000 * within:
             raise Undecided
         return bool(COMPARE[op](result, limit))
 

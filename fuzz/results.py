@@ -57,7 +57,8 @@ def _float_sum(values: Sequence[float]) -> Any:
     size = sum(Fraction(abs(value)) for value in values)
     if size > Fraction(1.7e308):
         return ANYTHING
-    return Known(float(sum(map(Fraction, values))), 1e-12 * float(size) * max(1, len(values) / 100))
+    exact = size < 2**53 and all(value == int(value) for value in values)
+    return Known(float(sum(map(Fraction, values))), 0.0 if exact else 1e-12 * float(size) * max(1, len(values) / 100))
 
 
 def _mean(values: Sequence[Any]) -> Any:
@@ -65,7 +66,8 @@ def _mean(values: Sequence[Any]) -> Any:
     total = _float_sum(floats)
     if total is ANYTHING:
         return ANYTHING
-    return Known(total.value / len(values), 1e-15 * abs(total.value) + total.within / len(values))
+    rounding = 1e-15 * abs(total.value) + total.within / len(values) if total.within else 0.0
+    return Known(total.value / len(values), rounding)
 
 
 def _variance(values: Sequence[Any]) -> Any:
