@@ -11,10 +11,10 @@ OLDEST_SPARK := 4.1.0
 OLDEST := .venv-oldest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java redis demo test oldest check bench fuzz kill soak catalogue clean
+.PHONY: help venv java redis demo test oldest check bench fuzz fuzz-defects kill soak catalogue clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## build .venv with everything in it
 
@@ -66,6 +66,9 @@ bench: java venv $(KERNELS) ## Windrow beside its peers (makes its data in bench
 
 fuzz: java venv $(KERNELS) ## random cases against the definitions, for MINUTES=10; SEED= repeats a run
 	PYTHONPATH=. $(BIN)/python -m fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+fuzz-defects: java venv $(KERNELS) ## how long the fuzzer takes to find defects that are put back
+	PYTHONPATH=. $(BIN)/python -m fuzz.defects
 
 kill: java redis venv $(KERNELS) ## kill a running query 25 times and look whether any frame is lost or comes twice
 	WINDROW_KILLS=25 $(BIN)/python -m pytest tests/spark/test_stream_killed.py tests/spark/test_redis_killed.py

@@ -11,10 +11,10 @@ from fuzz.tables import WHOLE, as_stored, extremes
 CLOCKS = ("bigint", "bigint", "timestamp", "timestamp", "double", "date", "timestamp_ntz", "int", "smallint", "tinyint")
 STEPS = (0, 0, 1, 1, 1, 1, 2, 2, 3, 5)
 UNITS = {
-    "timestamp": (1, 1_000_000, 600_000_000, 1_800_000_000, 3_600_000_000),
+    "timestamp": (1, 1_000_000, 600_000_000, 1_800_000_000, 1_800_000_000, 3_600_000_000),
     "timestamp_ntz": (1_000_000, 1_800_000_000, 3_600_000_000),
 }
-CHANGES = (1711846800, 1729990800, 1710054000, 1730613600, 1712415600, 1728142200, 1325239200)
+CHANGES = (1711846800, 1711846800, 1729990800, 1729990800, 1710054000, 1730613600, 1712415600, 1728142200, 1325239200)
 """Seconds at which clocks change: in Berlin, in New York, on Lord Howe, and in Apia, which once left out a day."""
 ODD = (math.inf, -math.inf, 1e308, -1e308, 1e300, -0.0, 5e-324, 0.1, 0.30000000000000004, 1 / 3)
 """Floats at which arithmetic goes wrong first."""

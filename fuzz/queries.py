@@ -84,6 +84,9 @@ def table_of(parts: dict[str, Any], rows: Sequence[Sequence[Any]] | None = None)
 def in_order(parts: dict[str, Any], rows: Sequence[Sequence[Any]] | None = None) -> list[list[Any]]:
     """The rows by `on`, `order_by`, and then all that the query reads."""
     names = list(parts["types"])
+    keyed = [names.index(name) for name in ("t", *parts["by"])]
+    if any(row[i] is None for row in parts["rows"] for i in keyed):
+        raise NotACase
     columns = ["t", *parts["order_by"]]
     scheme = parts.get("scheme")
     conditions = definition.conditions(scheme) if scheme else {}

@@ -42,9 +42,11 @@ class SparkFrames(Kind):
     spark = True
 
     def draw(self, rng: random.Random) -> dict[str, Any]:
-        groups = rng.choice((1, 4, 60, 200))
-        parts = draw_query(rng, rows=max(60, groups * 6), groups=groups, clocks=CLOCKS, runs=rng.random() < 0.6)
-        plans = [plan for plan in PLANS if rng.random() < (0.35 if plan == "ranges" else 0.6)] or ["native"]
+        groups = rng.choice((1, 4, 60, 60, 200))
+        runs = rng.random() < 0.7
+        parts = draw_query(rng, rows=max(60, groups * 6), groups=groups, clocks=CLOCKS, runs=runs)
+        chance = {"native": 1.0 if runs else 0.2, "shuffle": 0.5, "ranges": 0.3, "scan": 0.5}
+        plans = [plan for plan in PLANS if rng.random() < chance[plan]] or ["shuffle"]
         layout = {"files": rng.choice((1, 3)), "group": rng.choice((5, 40, 1000)), "seed": rng.randint(0, 999)}
         return parts | draw_settings(rng) | layout | {"plans": plans}
 

@@ -50,8 +50,7 @@ class Synopses(Kind):
             "length": rng.choice((1, 2, 3, 7, 20)) * every,
             "retention": retention,
             "every": every,
-            "on": on,
-            "x": x,
+            "elements": [list(pair) for pair in zip(on, x, strict=True)],
             "cuts": sorted(rng.randint(0, n) for _ in range(rng.choice((0, 1, 4)))),
             "moments": sorted((on[0] if on else 0) + rng.randint(0, 120) for _ in range(rng.choice((1, 3, 10)))),
             "how": rng.choice(("update", "roll", "answers")),
@@ -59,8 +58,10 @@ class Synopses(Kind):
         }
 
     def check(self, parts: dict[str, Any]) -> int:
-        if len(parts["on"]) != len(parts["x"]) or sorted(parts["on"]) != parts["on"] or parts["every"] < 1:
+        on, x = [pair[0] for pair in parts["elements"]], [pair[1] for pair in parts["elements"]]
+        if None in on or None in x or sorted(on) != on or parts["every"] < 1:
             raise NotACase
+        parts = parts | {"on": on, "x": x}
         if parts["length"] < parts["every"] or parts["length"] % parts["every"] or not parts["moments"]:
             raise NotACase
         if parts["synopsis"][0] == "Panes" and parts["how"] != "roll":
