@@ -24,7 +24,7 @@ from fuzz.tables import plain
 from windrow.frames.pieces import PIECES, receiver
 from windrow.frames.ranges import quantiles, replay_sent, run_range
 from windrow.spark import chunks, scan
-from windrow.spark.parquet import read_footers
+from windrow.spark.parquet import footers_at, row_groups
 from windrow.spark.ranges import RANGES_A_CORE
 
 CORES = (*(1, 2, 3, 4) * 5, *(8, 8, 8, 16), 64)
@@ -118,13 +118,14 @@ class Scan(Kind):
     def _frames(self, parts: dict[str, Any]) -> list[pa.Table]:
         request = request_of(parts)
         with written(parts) as path:
-            footers = read_footers(path, "t", ["t", *request.by])
-            source = scan.ScanSource(None, path, tuple(footers.schema.names), footers.schema, tuple(footers.row_groups))  # type: ignore[arg-type]
+            footers = footers_at("/", [str(file) for file in Path(path).iterdir()])
+            found, _ = row_groups(footers, "t", ["t", *request.by])
+            source = scan.ScanSource(None, "/", tuple(footers.schema.names), footers.schema, tuple(found))  # type: ignore[arg-type]
             groups = scan._in_clock_units(source, request)
             cut = chunks.cut_chunks(groups, parts["cores"])
             if chunks.why_not_chunks(groups, cut):
                 raise NotACase
-            reader = chunks.ChunkReader(path, tuple(footers.schema.names), "t", request.clock)
+            reader = chunks.ChunkReader("/", tuple(footers.schema.names), "t", request.clock)
             plan = scan.ScanPlan(request, reader, footers.schema, tuple(cut), buckets=len(cut))
             with mock.patch.object(chunks, "ROWS_A_REPLAY", parts["replay"]):
                 if len(cut) == 1:

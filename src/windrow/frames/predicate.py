@@ -18,7 +18,7 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
 from windrow.errors import SpecError, UnsupportedError, quoted
-from windrow.frames.predicate_compile import STRUCTURE, Compiler
+from windrow.frames.predicate_compile import BARE_FUNCTIONS, STRUCTURE, Compiler
 from windrow.frames.predicate_eval import CompiledPredicate
 
 _LENIENT = {"UNKNOWN", "ISNULL", "NOTNULL"}
@@ -27,6 +27,9 @@ _BEFORE_NOT = (TokenType.L_PAREN, TokenType.AND, TokenType.OR, TokenType.NOT)
 """What comes before a NOT that begins a condition; any other NOT is a part of IS NOT or NOT IN, BETWEEN, LIKE."""
 _COMPLETE = (TokenType.NUMBER, TokenType.STRING, TokenType.IDENTIFIER, TokenType.R_PAREN)
 """What is a value by itself: a word that follows it is no part of a name."""
+_VALUES = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.TRUE, TokenType.FALSE, TokenType.NULL)
+_JOINING = (TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.IS, TokenType.IN, TokenType.BETWEEN)
+"""Words that come before or after a value."""
 _NO_NAME = (
     *_COMPLETE, TokenType.ALIAS, TokenType.AND, TokenType.BETWEEN, TokenType.FALSE, TokenType.IN, TokenType.IS,
     TokenType.LIKE, TokenType.NOT, TokenType.NULL, TokenType.OR, TokenType.RLIKE, TokenType.TRUE,
@@ -115,7 +118,7 @@ def parse_predicate(text: str, option: str = "predicate") -> Predicate:
         tokens = sqlglot.tokenize(text, read="spark")
         if any(token.token_type is TokenType.SEMICOLON for token in tokens):
             raise SpecError(f"{option} {quoted(text)} has a semicolon; give one condition, without it")
-        tree = sqlglot.parse_one(text, read="spark", into=exp.Condition)
+        tree, names = _parse(text)
     except SqlglotError as error:
         raise SpecError(f"{option} {quoted(text)} cannot be parsed{_explain(tokens, error)}") from None
     except RecursionError:
@@ -126,7 +129,46 @@ def parse_predicate(text: str, option: str = "predicate") -> Predicate:
                 f"{option} {quoted(text)} has {name}, {quoted(_sql(found))}; give a condition on a single row"
             )
     columns = tuple(dict.fromkeys(column.parts[0].name for column in tree.find_all(exp.Column, bfs=False)))
-    return Predicate(text, columns, tree, _words(tokens), _doubt(text, tokens))
+    doubt = f"the name {quoted(names[0])} is a word of SQL without backticks, left to Spark" if names else None
+    return Predicate(text, columns, tree, _words(tokens), _doubt(text, tokens) or doubt)
+
+
+def _parse(text: str) -> tuple[exp.Expr, list[str]]:
+    """The tree of a text, and the words of SQL that it takes for names, as Spark does, though sqlglot does not."""
+    # In parentheses, since sqlglot reads no further than a command such as `show` at the start.
+    enclosed = f"({text})"
+    names = _bare_names(sqlglot.tokenize(enclosed, read="spark"))
+    try:
+        tree = sqlglot.parse_one(text, read="spark", into=exp.Condition)
+        if {token.text for token in names} <= {column.name for column in tree.find_all(exp.Column)}:
+            return tree, []
+    except ParseError:
+        if not names:
+            raise
+    for token in reversed(names):
+        enclosed = f"{enclosed[: token.start]}`{token.text}`{enclosed[token.end + 1 :]}"
+    try:
+        return sqlglot.parse_one(enclosed, read="spark", into=exp.Condition), [token.text for token in names]
+    except ParseError:
+        return sqlglot.parse_one(text, read="spark", into=exp.Condition), []
+
+
+def _bare_names(tokens: Sequence[Token]) -> list[Token]:
+    """The words of SQL that stand between operators, where only a value can be: `from` in `from > 3`."""
+    found = []
+    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
+        is_word = token.text.isidentifier() and token.token_type not in (TokenType.VAR, *_VALUES, *_JOINING)
+        is_word = is_word and token.text.lower() not in BARE_FUNCTIONS
+        opens = before is None or before.token_type in _JOINING or _is_sign(before, TokenType.R_PAREN)
+        closes = after is None or after.token_type in _JOINING or _is_sign(after, TokenType.L_PAREN)
+        if is_word and opens and closes:
+            found.append(token)
+    return found
+
+
+def _is_sign(token: Token, but: TokenType) -> bool:
+    """Whether a token is an operator, a comma or a parenthesis, one kind of which is not meant."""
+    return not token.text[:1].isalnum() and token.token_type not in (*_VALUES, but)
 
 
 _NO_PREDICATE: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (

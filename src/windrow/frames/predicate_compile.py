@@ -43,7 +43,7 @@ _ARITHMETIC = {exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply"}
 _SUFFIXES = {exp.DataType.Type.DOUBLE: "D", exp.DataType.Type.BIGINT: "L"}
 _LEAVES = (exp.Column, exp.Literal, exp.Boolean, exp.Null, exp.TryCast)
 _OPERANDS = (*_LEAVES, exp.Paren, exp.Neg, exp.Abs, exp.IsNan, *_ARITHMETIC)
-_BARE_FUNCTIONS = {"user", "current_user", "session_user", "current_date", "current_time", "current_timestamp"}
+BARE_FUNCTIONS = {"user", "current_user", "session_user", "current_date", "current_time", "current_timestamp"}
 """Functions that Spark calls without parentheses, if no column has their name."""
 
 
@@ -108,7 +108,7 @@ class Compiler:
     def _column(self, tree: exp.Column) -> Typed:
         name = tree.name
         found = [known for known in self.schema.names if known.lower() == name.lower()]
-        if not found and name.lower() in _BARE_FUNCTIONS and not tree.this.quoted:
+        if not found and name.lower() in BARE_FUNCTIONS and not tree.this.quoted:
             raise Refused("it is a function in Spark")
         if not found:
             raise ColumnError.unknown(name, f"predicate {quoted(self.text)}", self.schema.names)

@@ -14,7 +14,7 @@ from windrow.frames import Scheme
 from windrow.frames.predicate import parse_predicate
 from windrow.frames.request import Request
 from windrow.spark.native import native_frames, why_not_native
-from windrow.spark.nulls import settle_floats, settle_nulls
+from windrow.spark.nulls import settle_nulls, settle_scanned
 from windrow.spark.parquet import ParquetSource, check_files
 from windrow.spark.plans import Choice, check_call, spark_schema
 from windrow.spark.ranges import find_cuts, range_frames
@@ -137,7 +137,7 @@ def plan_frames(
             raise UnsupportedError(f"plan='scan': {scan}")
         against += [f"no scan: {scan}"] if isinstance(source, ParquetSource) else []
     elif isinstance(source, ParquetSource):
-        check_files(source.path)
+        check_files(source)
     df = settle_nulls(df, request, nulls_on)
     obstacle = why_not_native(request)
     if plan == "native" and obstacle:
@@ -167,7 +167,7 @@ def _streamed(
 def _scan(source: DataFrame | ParquetSource, request: Request, nulls_on: str) -> ScanPlan | str:
     if not isinstance(source, ParquetSource):
         return "the source is a DataFrame; give Parquet files by wr.parquet"
-    settle_floats(source.df, request, nulls_on)
+    settle_scanned(source.df, request, nulls_on)
     return plan_scan(source, request)
 
 
@@ -177,7 +177,10 @@ def analyse_outside(df: DataFrame, predicate: object, option: str) -> None:
         fields = [pa.field(field.name, arrow_type(field, field.name)) for field in df.schema.fields]
         if not isinstance(predicate, str):
             raise UnsupportedError
-        parse_predicate(predicate).compile(pa.schema(fields))
+        parsed = parse_predicate(predicate)
+        parsed.compile(pa.schema(fields))
+        if not {*parsed.columns} <= {*df.columns}:
+            raise UnsupportedError  # whether letter case matters depends on the session
     except WindrowError:
         check_condition(df, predicate, option)
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.frames.clock import Clock
-from windrow.spark.parquet import RowGroup, open_file, read_row_group
+from windrow.spark.parquet import RowGroup, naming, open_file, read_row_group
 
 MOST_ROWS_A_GROUP = 16_000_000
 """A larger row group would not fit into a task's memory at ease."""
@@ -154,7 +154,8 @@ class ChunkReader:
                 ROWS_A_REPLAY, row_groups=[group.index], columns=list(self.columns), use_threads=False
             )
             while at < end:
-                batch = next(read)
+                with naming(group.path):
+                    batch = next(read)
                 at += batch.num_rows
                 lows = [low for low in (until, on[at] if at < on.size else None) if low is not None]
                 yield pa.Table.from_batches([batch]), min(lows, default=None)

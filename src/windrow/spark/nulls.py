@@ -17,6 +17,7 @@ from windrow.frames.request import Asked
 from windrow.spark.resolve import column, condition
 
 POLICIES = ("error", "drop")
+FORBIDDEN = "nulls='error' forbids that"
 
 
 def check_policy(nulls_on: str) -> None:
@@ -35,7 +36,7 @@ def settle_nulls(df: DataFrame, request: Asked[Any], nulls_on: str) -> DataFrame
     if not lacking and not guarded:
         return df
     counts = count_rows(df, {**lacking, **guarded})
-    refuse_nulls({what: counts[what] for what in guarded}, "nulls='error' forbids that")
+    refuse_nulls({what: counts[what] for what in guarded}, FORBIDDEN)
     return drop_lacking(df, lacking, counts, request.on, nulls_on)
 
 
@@ -90,8 +91,16 @@ def _guarded(df: DataFrame, request: Asked[Any]) -> dict[str, Column]:
     return tests | {f"column {name!r}": _lacks(name, request.types[name]) for name in request.attributes}
 
 
-def settle_floats(df: DataFrame, request: Asked[Any], nulls_on: str) -> None:
-    """Count the NaNs that Parquet's statistics do not count, in `on` and `by` columns of floats."""
+def settle_scanned(df: DataFrame, request: Asked[Any], nulls_on: str) -> None:
+    """Count what Parquet's statistics do not: NaNs in `on` and `by`, and what `nulls="error"` forbids.
+
+    Where there is neither, no job runs.
+    """
     floats = [name for name in (request.on, *request.by) if pa.types.is_floating(request.types[name])]
-    if floats:
-        report_nulls(request.on, count_rows(df, {name: F.isnan(column(name)) for name in floats}), nulls_on)
+    tests = {name: F.isnan(column(name)) for name in floats}
+    guarded = _guarded(df, request)
+    if not tests and not guarded:
+        return
+    counts = count_rows(df, {**tests, **guarded})
+    refuse_nulls({what: counts[what] for what in guarded}, FORBIDDEN)
+    report_nulls(request.on, {name: counts[name] for name in tests}, nulls_on)

@@ -22,6 +22,7 @@ from windrow.frames.packing import unpack
 from windrow.frames.pieces import MapInArrow, Pieces, pieces_in
 from windrow.frames.request import Layout, Reader
 from windrow.spark.clock import as_integer
+from windrow.spark.failures import plainly
 from windrow.spark.parquet import RowGroup, read_row_group
 from windrow.spark.pieces import PIECES, in_order
 from windrow.spark.resolve import column
@@ -178,11 +179,11 @@ def scanned_windows(scan: ScanSource, request: Slide, schema: StructType) -> Dat
     tasks = scan.spark.range(0, len(shares), 1, len(shares))
     read = _read_shares(shares, scan.path, scan.columns)
     if not request.by and rows > ROWS_A_BUCKET:
-        panes = tasks.mapInArrow(_as_rows(request, layout, read), from_arrow_schema(panes_schema(request)))
+        panes = tasks.mapInArrow(plainly(_as_rows(request, layout, read)), from_arrow_schema(panes_schema(request)))
         return windows_of_panes(panes, request, schema)
     buckets = max(len(shares), -(-rows // ROWS_A_BUCKET)) if request.by else 1
-    pieces = tasks.mapInArrow(_in_pieces(request, layout, read, buckets), PIECES)
-    return in_order(pieces, buckets).mapInArrow(_combine_pieces(request), schema)
+    pieces = tasks.mapInArrow(plainly(_in_pieces(request, layout, read, buckets)), PIECES)
+    return in_order(pieces, buckets).mapInArrow(plainly(_combine_pieces(request)), schema)
 
 
 def _shares(row_groups: tuple[RowGroup, ...], tasks: int) -> list[list[RowGroup]]:
@@ -230,7 +231,7 @@ def _combine_pieces(request: Slide) -> MapInArrow:
 def gathered_panes(df: DataFrame, request: Slide) -> DataFrame:
     """Panes aggregated by tasks from what Spark hands them, before anything is shuffled."""
     tuples, layout = select_tuples(df, request)
-    return tuples.mapInArrow(_as_rows(request, layout, None), from_arrow_schema(panes_schema(request)))
+    return tuples.mapInArrow(plainly(_as_rows(request, layout, None)), from_arrow_schema(panes_schema(request)))
 
 
 def _as_rows(request: Slide, layout: Layout, read: Callable[[int], Iterator[pa.Table]] | None) -> MapInArrow:
@@ -264,7 +265,7 @@ def windows_of_panes(panes: DataFrame, request: Slide, schema: StructType) -> Da
     """Windows from panes: those of a group come together, sorted by number alone, and are combined."""
     by = [f"by{i}" for i in range(len(request.by))]
     together = panes.repartition(*by) if by else panes.repartition(1)
-    return together.sortWithinPartitions("pane").mapInArrow(_combine(request), schema)
+    return together.sortWithinPartitions("pane").mapInArrow(plainly(_combine(request)), schema)
 
 
 def _combine(request: Slide) -> MapInArrow:
@@ -284,7 +285,7 @@ def ordered_windows(df: DataFrame, request: Slide, schema: StructType) -> DataFr
     """Windows from tuples that Spark has sorted, where the order of tuples makes a difference."""
     tuples, layout = select_tuples(df, request)
     together = tuples.repartition(*layout.by) if layout.by else tuples.repartition(1)
-    return together.sortWithinPartitions(layout.on).mapInArrow(_slide_sorted(request, layout), schema)
+    return together.sortWithinPartitions(layout.on).mapInArrow(plainly(_slide_sorted(request, layout)), schema)
 
 
 def _slide_sorted(request: Slide, layout: Layout) -> MapInArrow:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -15,11 +17,11 @@ import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from windrow.errors import SourceError, SpecError
-from windrow.spark.paths import Listing, file_system, list_files, settle_path
-from windrow.spark.versions import from_arrow_type
+from windrow.spark.paths import file_system, has_scheme, is_data, list_files, located, settle_path
+from windrow.spark.readings import Settings, int96_columns, known_schema, why_other_types, why_other_values
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def parquet(spark: SparkSession, path: str | Path) -> ParquetSource:
         raise SpecError(f"path: {path!r} is no path of a Parquet file or folder")
     path, pattern = settle_path(path)
     try:
-        known = _plain_schema(path)
+        known = _plain_schema(path, Settings.of(spark))
         df = (spark.read if known is None else spark.read.schema(known)).parquet(pattern)
         _ = df.schema
     except (PySparkException, Py4JError) as error:
@@ -67,29 +69,23 @@ def parquet(spark: SparkSession, path: str | Path) -> ParquetSource:
     return ParquetSource(spark, path, df)
 
 
-def _plain_schema(path: str) -> StructType | None:
+def _plain_schema(path: str, settings: Settings) -> StructType | None:
     """The schema that Spark would infer, from the first file's footer, which saves Spark a job to find it.
 
-    None where only Spark can tell: for types that have more than one reading, partitioned folders, other file systems.
+    None where only Spark can tell: for types that have more than one reading, partitioned folders, folders with a log
+    or a summary of their files, other file systems.
     """
     try:
         listing = list_files(path)
     except (OSError, pa.ArrowException):
         return None
-    if not listing.files or listing.has_folders:
+    if not listing.files or listing.has_folders or listing.has_summary or not is_data(Path(path).name):
         return None
-    footer = _footer(listing.files[0], listing.system)
-    old = any(footer.schema.column(i).physical_type == "INT96" for i in range(len(footer.schema)))
-    schema = footer.schema.to_arrow_schema()
-    if old or not all(_has_one_reading(field.type) for field in schema):
+    try:
+        footer = _footer(listing.files[0], listing.system)
+    except LeftToSpark:
         return None
-    return StructType([StructField(field.name, from_arrow_type(field.type), True) for field in schema])
-
-
-def _has_one_reading(kind: pa.DataType) -> bool:
-    signed_or_plain = pa.types.is_signed_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_string(kind)
-    instant = pa.types.is_date32(kind) or (pa.types.is_timestamp(kind) and kind.tz is not None and kind.unit != "ns")
-    return bool(signed_or_plain or instant or pa.types.is_float32(kind) or pa.types.is_float64(kind))
+    return None if footer is None else known_schema(footer, settings)
 
 
 def _why_unreadable(error: Exception) -> str:
@@ -130,56 +126,85 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class Footers:
-    """All row groups below a path, the files' common schema, and how many nulls the statistics count."""
+    """The footers of all files that Spark would read, and where the files are."""
 
-    row_groups: list[RowGroup]
+    place: str
+    files: dict[str, pq.FileMetaData]
     schema: pa.Schema
-    nulls: dict[str, int]
 
 
-class NoStatistics(Exception):
-    """The footers do not say what the scan plan must know."""
+class LeftToSpark(Exception):
+    """Only Spark can read the files as Spark does, or the footers do not say what the scan plan must know."""
 
 
-def check_files(path: str) -> None:
-    """Raise `SourceError` for a file that is no Parquet, where the files can be seen from here."""
-    try:
-        listing = list_files(path)
-    except (OSError, pa.ArrowException):
+def check_files(source: ParquetSource) -> None:
+    """Raise `SourceError` for a file that is not Parquet, where the files can be seen from here."""
+    if Settings.of(source.spark).obstacle():
         return
-    _read_all(listing)
+    with suppress(LeftToSpark, OSError, pa.ArrowException):
+        read_footers(source)
 
 
-def read_footers(path: str, on: str, names: Sequence[str]) -> Footers:
-    """Read every footer; raise `NoStatistics` with a reason where one does not tell enough."""
-    listing = list_files(path)
-    files = listing.files
-    if not files:
-        raise NoStatistics("there is no file")
-    if listing.has_folders:
-        raise NoStatistics("there are folders inside, which may carry columns that the files do not hold")
-    metadata = _read_all(listing)
-    schema = metadata[0].schema.to_arrow_schema()
-    nulls = dict.fromkeys(names, 0)
-    row_groups: list[RowGroup] = []
-    for file, footer in zip(files, metadata, strict=True):
-        if footer.schema.to_arrow_schema() != schema:
-            raise NoStatistics(f"the files do not have the same columns: {file} differs from {files[0]}")
-        row_groups += _row_groups(file, footer, on, nulls)
-    return Footers(row_groups, schema, nulls)
+def read_footers(source: ParquetSource) -> Footers:
+    """Read the footer of every file that Spark would read; raise `LeftToSpark` where they cannot be seen from here."""
+    addresses = [address for address in source.df.inputFiles() if is_data(unquote(address.rsplit("/", 1)[-1]))]
+    if not addresses:
+        raise LeftToSpark("Spark finds no file of data there")
+    if not has_scheme(source.path) and not addresses[0].startswith("file:"):
+        raise LeftToSpark("the path is not local to Spark; say which file system it is on, as in 's3://…'")
+    return footers_at(*located(addresses))
 
 
-def _read_all(listing: Listing) -> list[pq.FileMetaData]:
+def footers_at(place: str, files: Sequence[str]) -> Footers:
+    """Read the footers of files at a place, several at a time."""
+    system, _ = file_system(place)
     with ThreadPoolExecutor(16) as pool:
-        return list(pool.map(lambda file: _footer(file, listing.system), listing.files))
+        read = pool.map(lambda file: _footer(file, system), files)
+        found = {file: footer for file, footer in zip(files, read, strict=True) if footer is not None}
+    if not found:
+        raise LeftToSpark("there are no rows")
+    first = min(found)
+    return Footers(place, dict(sorted(found.items())), found[first].schema.to_arrow_schema())
 
 
-def _footer(file: str, system: pafs.FileSystem) -> pq.FileMetaData:
+def check_readings(source: ParquetSource, footers: Footers, columns: Sequence[str]) -> None:
+    """Raise `LeftToSpark` with a reason where pyarrow reads other columns, types or values than Spark does."""
+    settings = Settings.of(source.spark)
+    if reason := settings.obstacle():
+        raise LeftToSpark(reason)
+    first, *_ = footers.files
+    int96 = int96_columns(footers.files[first])
+    if reason := why_other_types(footers.schema, int96, source.df.schema, columns):
+        raise LeftToSpark(reason)
+    for file, footer in footers.files.items():
+        if footer.schema.to_arrow_schema() != footers.schema or int96_columns(footer) != int96:
+            raise LeftToSpark(f"the files do not have the same columns: {file} differs from {first}")
+        if reason := why_other_values(footer, settings, columns):
+            raise LeftToSpark(f"{reason} ({file})")
+        if named := [name for name in source.df.columns if f"/{name.lower()}=" in file.lower()]:
+            raise LeftToSpark(f"column {named[0]!r} is in the names of folders, which Spark reads")
+
+
+def _footer(file: str, system: pafs.FileSystem) -> pq.FileMetaData | None:
+    """The footer of a file; None if it is empty, which Spark passes over."""
     try:
         return pq.read_metadata(file, filesystem=system)
-    except pa.ArrowInvalid as error:
+    except (FileNotFoundError, PermissionError) as error:
+        raise SourceError(f"{file}: {error.strerror or error}") from None
+    except (OSError, pa.ArrowException) as error:
         said = str(error).splitlines()[0]
-        raise SourceError(f"{file}: not readable as Parquet, it may be half-written: {said}") from None
+        if "ncrypt" in said:
+            raise LeftToSpark(f"{file} is encrypted, and only Spark has the keys") from None
+        if system.get_file_info(file).size == 0:
+            return None
+        raise SourceError(f"{file}: not readable as Parquet, it may be damaged or half-written: {said}") from None
+
+
+def row_groups(footers: Footers, on: str, names: Sequence[str]) -> tuple[list[RowGroup], dict[str, int]]:
+    """All row groups with rows, and how many nulls the statistics count in columns."""
+    nulls = dict.fromkeys(names, 0)
+    found = [group for file, footer in footers.files.items() for group in _row_groups(file, footer, on, nulls)]
+    return found, nulls
 
 
 def _row_groups(file: str, footer: pq.FileMetaData, on: str, nulls: dict[str, int]) -> Iterator[RowGroup]:
@@ -195,18 +220,29 @@ def _row_groups(file: str, footer: pq.FileMetaData, on: str, nulls: dict[str, in
             if name == on and not told:
                 continue
             if statistics is None or not statistics.has_null_count:
-                raise NoStatistics(f"the files do not count the nulls of column {name!r}")
+                raise LeftToSpark(f"the files do not count the nulls of column {name!r}")
             nulls[name] += statistics.null_count
         yield RowGroup(file, index, group.num_rows, *((extent.min, extent.max) if told else (None, None)))
 
 
-def open_file(file: str, path: str) -> pq.ParquetFile:
-    """A file below a path, ready to be read by one thread; old 96-bit timestamps are read as Spark reads them."""
-    system, _ = file_system(path)
-    return pq.ParquetFile(file, filesystem=system, pre_buffer=False, coerce_int96_timestamp_unit="us")
+def open_file(file: str, place: str) -> pq.ParquetFile:
+    """A file at a place, ready to be read by one thread; old 96-bit timestamps are read as Spark reads them."""
+    system, _ = file_system(place)
+    with naming(file):
+        return pq.ParquetFile(file, filesystem=system, pre_buffer=False, coerce_int96_timestamp_unit="us")
 
 
-def read_row_group(group: RowGroup, path: str, columns: Sequence[str]) -> pa.Table:
+def read_row_group(group: RowGroup, place: str, columns: Sequence[str]) -> pa.Table:
     """Some columns of a row group."""
-    with open_file(group.path, path) as file:
+    with open_file(group.path, place) as file, naming(group.path):
         return file.read_row_group(group.index, columns=list(columns), use_threads=False)
+
+
+@contextmanager
+def naming(file: str) -> Iterator[None]:
+    """Name the file in what goes wrong while it is read."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        said = str(error).splitlines()[0]
+        raise SourceError(f"{file}: cannot be read, it may be damaged or have changed: {said}") from None

@@ -8,6 +8,7 @@ from pyspark.sql.types import StructType
 from windrow.frames import pieces as kernel
 from windrow.frames.pieces import ReplayChunk, receiver
 from windrow.frames.request import Request
+from windrow.spark.failures import plainly
 from windrow.spark.versions import from_arrow_schema
 
 PIECES = from_arrow_schema(kernel.PIECES)
@@ -20,4 +21,4 @@ def in_order(pieces: DataFrame, buckets: int) -> DataFrame:
 
 def reconciled(pieces: DataFrame, buckets: int, request: Request, replay: ReplayChunk, schema: StructType) -> DataFrame:
     """The true frames of all chunks, from the pieces they sent."""
-    return in_order(pieces, buckets).mapInArrow(receiver(request, replay), schema)
+    return in_order(pieces, buckets).mapInArrow(plainly(receiver(request, replay)), schema)

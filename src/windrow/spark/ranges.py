@@ -20,6 +20,7 @@ from windrow.aggregates.keeper import is_instant, is_number
 from windrow.frames.pieces import MapInArrow
 from windrow.frames.ranges import Cuts, buckets_of, quantiles, replay_sent, run_range, why_ranges
 from windrow.frames.request import Layout, Request
+from windrow.spark.failures import plainly
 from windrow.spark.pieces import PIECES, reconciled
 from windrow.spark.resolve import column
 from windrow.spark.session import parallelism
@@ -57,7 +58,7 @@ def range_frames(df: DataFrame, request: Request, cuts: Cuts, schema: StructType
     ranges = cuts.keys.num_rows + 1
     number = _range_number(tuples, (*layout.by, layout.on), cuts.keys)
     ordered = tuples.repartitionById(ranges, number).sortWithinPartitions(layout.on)
-    pieces = ordered.mapInArrow(_speculate(request, layout, cuts.keys), PIECES)
+    pieces = ordered.mapInArrow(plainly(_speculate(request, layout, cuts.keys)), PIECES)
     return reconciled(pieces, buckets_of(request, cuts.keys), request, replay_sent(request, layout), schema)
 
 

@@ -15,21 +15,23 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from windrow.errors import SourceError, UnsupportedError
+from windrow.errors import SourceError, WindrowError
 from windrow.frames.framer import Tuples
 from windrow.frames.ordering import read_in_order
 from windrow.frames.pieces import MapInArrow, ReplayChunk, read_again, run_from_empty
 from windrow.frames.predicate import parse_predicate
 from windrow.frames.request import Asked, Layout, Reader, Request, frames_table
 from windrow.spark.chunks import Chunk, ChunkReader, cut_chunks, why_not_chunks
+from windrow.spark.failures import plainly
 from windrow.spark.parquet import (
-    NoStatistics,
+    LeftToSpark,
     ParquetSource,
     RowGroup,
+    check_readings,
     read_footers,
     read_row_group,
+    row_groups,
 )  # fmt: skip
-from windrow.spark.paths import has_scheme
 from windrow.spark.pieces import PIECES, reconciled
 from windrow.spark.session import parallelism
 
@@ -78,27 +80,24 @@ def scan_source(source: ParquetSource, request: Asked[Any]) -> ScanSource | str:
     if len(names) < len(source.df.columns):
         return "two columns differ only in letter case"
     needed = [request.on, *request.by, *request.order_by, *request.attributes, *filter(None, request.values)]
-    if not has_scheme(source.path) and not all(file.startswith("file:") for file in source.df.inputFiles()[:1]):
-        return "the path is not local to Spark; say which file system it is on, as in 's3://…'"
     try:
-        footers = read_footers(source.path, request.on, [request.on, *request.by])
+        footers = read_footers(source)
         for text in request.predicates.values():
             if not isinstance(text, str):
                 return "the predicate is a Column, which only Spark can evaluate"
             needed += parse_predicate(text).compile(footers.schema).columns
+        columns = tuple(dict.fromkeys(names[name.lower()] for name in needed))
+        check_readings(source, footers, columns)
+        groups, nulls = row_groups(footers, request.on, [request.on, *request.by])
     except SourceError:
         raise
-    except (NoStatistics, UnsupportedError, OSError, pa.ArrowException) as reason:
+    except (LeftToSpark, WindrowError, OSError, pa.ArrowException) as reason:
         return str(reason)
-    columns = tuple(dict.fromkeys(names[name.lower()] for name in needed))
-    for name in columns:
-        if pa.types.is_null(footers.schema.field(name).type):
-            return f"column {name!r} has only nulls, and no type in the files"
-    if not footers.row_groups:
+    if not groups:
         return "there are no rows"
-    if any(footers.nulls.values()):
+    if any(nulls.values()):
         return "there are rows with a null in `on` or `by`"
-    return ScanSource(source.spark, source.path, columns, footers.schema, tuple(footers.row_groups))
+    return ScanSource(source.spark, footers.place, columns, footers.schema, tuple(groups))
 
 
 def plan_scan(source: ParquetSource, request: Request) -> ScanPlan | str:
@@ -106,16 +105,16 @@ def plan_scan(source: ParquetSource, request: Request) -> ScanPlan | str:
     scan = scan_source(source, request)
     if isinstance(scan, str):
         return scan
-    row_groups = _measured(source, request, _in_clock_units(scan, request))
-    if row_groups is None:
+    groups = _measured(scan, request, _in_clock_units(scan, request))
+    if groups is None:
         return "there are rows with a null in `on`"
-    rows = sum(group.rows for group in row_groups)
+    rows = sum(group.rows for group in groups)
     wanted = max(1, min(parallelism(source.spark), rows // FEWEST_ROWS_A_CHUNK))
-    cut = cut_chunks(row_groups, wanted)
-    reason_against = why_not_chunks(row_groups, cut)
+    cut = cut_chunks(groups, wanted)
+    reason_against = why_not_chunks(groups, cut)
     if reason_against:
         return reason_against
-    reader = ChunkReader(source.path, scan.columns, request.on, request.clock)
+    reader = ChunkReader(scan.path, scan.columns, request.on, request.clock)
     return ScanPlan(request, reader, scan.schema, tuple(cut), buckets=len(cut))
 
 
@@ -129,24 +128,24 @@ def _in_clock_units(scan: ScanSource, request: Request) -> list[RowGroup]:
     return told + [group for group in scan.row_groups if group.low is None]
 
 
-def _measured(source: ParquetSource, request: Request, row_groups: list[RowGroup]) -> list[RowGroup] | None:
+def _measured(scan: ScanSource, request: Request, found: list[RowGroup]) -> list[RowGroup] | None:
     """The row groups with the extents that their footers lack, read by a job; None if `on` is null somewhere.
 
     Spark writes timestamps without statistics unless told otherwise, so this is no rare case.
     """
-    unknown = [i for i, group in enumerate(row_groups) if group.low is None]
+    unknown = [i for i, group in enumerate(found) if group.low is None]
     if not unknown:
-        return row_groups
-    tasks = source.spark.range(0, len(unknown), 1, min(len(unknown), 4 * parallelism(source.spark)))
-    groups = [row_groups[i] for i in unknown]
+        return found
+    tasks = scan.spark.range(0, len(unknown), 1, min(len(unknown), 4 * parallelism(scan.spark)))
+    groups = [found[i] for i in unknown]
     number = "long" if request.clock.dtype == np.int64 else "double"
     schema = f"i long, low {number}, high {number}, nulls long"
-    found = tasks.mapInArrow(_measure(groups, source.path, request), schema).collect()
-    if any(row["nulls"] for row in found):
+    rows = tasks.mapInArrow(plainly(_measure(groups, scan.path, request)), schema).collect()
+    if any(row["nulls"] for row in rows):
         return None
-    for row in found:
-        row_groups[unknown[row["i"]]] = replace(groups[row["i"]], low=row["low"], high=row["high"])
-    return row_groups
+    for row in rows:
+        found[unknown[row["i"]]] = replace(groups[row["i"]], low=row["low"], high=row["high"])
+    return found
 
 
 def _measure(groups: list[RowGroup], path: str, request: Request) -> MapInArrow:
@@ -166,8 +165,8 @@ def scan_frames(source: ParquetSource, plan: ScanPlan, schema: StructType) -> Da
     """Frames by a scan of chunks; their seams are reconciled where there is more than one."""
     tasks = source.spark.range(0, len(plan.chunks), 1, len(plan.chunks))
     if len(plan.chunks) == 1:
-        return tasks.mapInArrow(_frame_whole(plan), schema)
-    pieces = tasks.mapInArrow(_speculate(plan), PIECES)
+        return tasks.mapInArrow(plainly(_frame_whole(plan)), schema)
+    pieces = tasks.mapInArrow(plainly(_speculate(plan)), PIECES)
     return reconciled(pieces, plan.buckets, plan.request, _replay(plan), schema)
 
 

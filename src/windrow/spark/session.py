@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -80,8 +81,29 @@ def session(
 
 
 def check_session(spark: SparkSession) -> None:
-    """Refuse a session whose Spark is too old."""
+    """Refuse a session whose Spark is too old, or whose workers lack Windrow as far as that can be seen."""
     check_version(spark, OLDEST_SPARK, "Windrow")
+    if "PYSPARK_PYTHON" not in os.environ:
+        _check_python(spark)
+
+
+def _check_python(spark: SparkSession) -> None:
+    """Refuse a session on this machine whose workers run a Python without Windrow: the first `python3` on the PATH."""
+    used = shutil.which("python3")
+    if used is None or Path(used).parent == Path(sys.executable).parent:
+        return
+    here = "SPARK_LOCAL_REMOTE" in os.environ or (spark.conf.get("spark.master", None) or "").startswith("local")
+    if here and not spark.conf.get("spark.pyspark.python", None) and not _has_windrow(used):
+        raise SessionError(
+            f"the workers of this session run {used}, which cannot import windrow; "
+            f"set PYSPARK_PYTHON={sys.executable} before the session is started"
+        )
+
+
+@lru_cache
+def _has_windrow(python: str) -> bool:
+    tried = subprocess.run([python, "-c", "import windrow, pyspark"], capture_output=True, check=False)
+    return tried.returncode == 0
 
 
 def parallelism(spark: SparkSession) -> int:

@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 from windrow.frames.ordering import in_larger_tables, read_in_order, whole_instants
 from windrow.frames.pieces import MapInArrow
 from windrow.frames.request import Asked, Layout, Reader, Request, frames_table
+from windrow.spark.failures import plainly
 from windrow.spark.resolve import column, condition
 
 
@@ -27,7 +28,7 @@ def shuffle_frames(df: DataFrame, request: Request, schema: StructType) -> DataF
     tuples, layout = select_tuples(df, request)
     together = tuples.repartition(*layout.by) if layout.by else tuples.repartition(1)
     ordered = together.sortWithinPartitions(layout.on)
-    return ordered.mapInArrow(frame_sorted(request, layout), schema)
+    return ordered.mapInArrow(plainly(frame_sorted(request, layout)), schema)
 
 
 def select_tuples(df: DataFrame, request: Asked[Any], whole_as: str | None = None) -> tuple[DataFrame, Layout]:

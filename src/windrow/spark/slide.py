@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from windrow.aggregates import AggregateFunction
 from windrow.errors import UnsupportedError
-from windrow.spark.nulls import settle_floats, settle_nulls
+from windrow.spark.nulls import settle_nulls, settle_scanned
 from windrow.spark.panes import (
     gathered_panes,
     native_panes,
@@ -180,7 +180,7 @@ def _tabled(
             raise UnsupportedError(f"plan='scan': {scan}")
         against += [f"no scan: {scan}"] if isinstance(source, ParquetSource) else []
     elif isinstance(source, ParquetSource):
-        check_files(source.path)
+        check_files(source)
     df = settle_nulls(df, request, nulls_on)
     obstacle = why_not_native_panes(request)
     if plan == "native" and obstacle:
@@ -201,7 +201,7 @@ def _scan(source: DataFrame | ParquetSource, request: Slide, nulls_on: str) -> S
         return "the source is a DataFrame; give Parquet files by wr.parquet"
     if not request.commutes:
         return "windows that are counted, aggregates that depend on the order of tuples, and synopses need them sorted"
-    settle_floats(source.df, request, nulls_on)
+    settle_scanned(source.df, request, nulls_on)
     return scan_source(source, request)
 
 
