@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import types as T
 
 from windrow.errors import SourceError
-from windrow.spark.parquet import LeftToSpark, ParquetSource, check_readings, read_footers, row_groups
+from windrow.spark.parquet import LeftToSpark, ParquetSource, check_layout, check_readings, read_footers, row_groups
 from windrow.spark.paths import located
 from windrow.spark.readings import Settings, known_schema
 from windrow.spark.versions import from_arrow_type
@@ -48,7 +48,10 @@ def write(path, columns: dict[str, Any], metadata: dict[bytes, bytes] | None = N
 def refusal(given: ParquetSource, columns: list[str]) -> str | None:
     """Why the files are left to Spark, or None."""
     try:
-        check_readings(given, read_footers(given), columns)
+        settings = Settings.of(given.spark)
+        footers = read_footers(given, settings)
+        check_layout(given, footers)
+        check_readings(given, footers, columns, settings)
     except LeftToSpark as reason:
         return str(reason)
     return None
@@ -161,7 +164,7 @@ def test_columns_that_folders_name_are_left_to_spark(tmp_path):
     (tmp_path / "day=2026-01-01").mkdir()
     file = write(tmp_path / "day=2026-01-01" / "a.parquet", {"x": [1]})
     schema = T.StructType([T.StructField("x", T.LongType()), T.StructField("day", T.DateType())])
-    assert "no column 'day'" in (refusal(source(file, schema=schema), ["x", "day"]) or "")
+    assert "'day' is in the names of folders" in (refusal(source(file, schema=schema), ["x", "day"]) or "")
     assert "'day' is in the names of folders" in (refusal(source(file, schema=schema), ["x"]) or "")
     assert refusal(source(file), ["x"]) is None  # as where a pattern names the folder
 
@@ -172,7 +175,7 @@ def test_what_is_not_data_and_what_is_empty_is_passed_over(tmp_path):
     for name in ("_metadata", "_x.parquet", ".x.parquet", "b.parquet._COPYING_"):
         (tmp_path / name).write_bytes(b"nothing of the kind")
     given = source(file, *(path for path in sorted(tmp_path.iterdir()) if path != file))
-    assert list(read_footers(given).files) == [str(file)]
+    assert list(read_footers(given, Settings()).files) == [str(file)]
 
 
 @pytest.mark.parametrize("cut", ["footer", "short", "magic"])
@@ -187,14 +190,14 @@ def test_a_damaged_footer_names_the_file(tmp_path, cut):
         bad[-4:] = b"JUNK"
     (tmp_path / "b.parquet").write_bytes(bytes(bad))
     with pytest.raises(SourceError, match=r"b\.parquet: not readable as Parquet, it may be damaged"):
-        read_footers(source(file, tmp_path / "b.parquet"))
+        read_footers(source(file, tmp_path / "b.parquet"), Settings())
 
 
 def test_a_damaged_page_names_the_file(tmp_path):
     from windrow.spark.parquet import read_row_group
 
     file = write(tmp_path / "a.parquet", {"x": list(range(1_000))}, compression="zstd")
-    footers = read_footers(source(file))
+    footers = read_footers(source(file), Settings())
     (group,), _ = row_groups(footers, "x", ["x"])
     bad = bytearray(file.read_bytes())
     bad[4:200] = b"\xff" * 196
@@ -211,7 +214,7 @@ def test_a_file_that_is_gone_is_named(tmp_path):
     given = source(file)
     file.unlink()
     with pytest.raises(SourceError, match=r"a\.parquet: "):
-        read_footers(given)
+        read_footers(given, Settings())
 
 
 def own(*types: object) -> dict[bytes, bytes]:

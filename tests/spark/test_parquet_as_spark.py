@@ -55,7 +55,7 @@ def test_dates_of_the_old_calendar(spark, tmp_path, kind):
     told = wr.explain(source, wr.Gap("1 day"), on="t")
     assert "old calendar" in str(told)
     found = wr.frames(source, wr.Gap("1 day"), on="t").selectExpr("CAST(start AS string) AS s").collect()
-    assert [row.s[:10] for row in found] == ["1500-01-01", "1500-03-01", "2000-01-01"]
+    assert sorted(row.s[:10] for row in found) == ["1500-01-01", "1500-03-01", "2000-01-01"]
 
 
 def test_instants_in_96_bits_that_spark_converts(spark, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -139,14 +139,18 @@ class LeftToSpark(Exception):
 
 def check_files(source: ParquetSource) -> None:
     """Raise `SourceError` for a file that is not Parquet, where the files can be seen from here."""
-    if Settings.of(source.spark).obstacle():
+    try:
+        read_footers(source, Settings.of(source.spark))
+    except SourceError:
+        raise
+    except (LeftToSpark, OSError, pa.ArrowException):
         return
-    with suppress(LeftToSpark, OSError, pa.ArrowException):
-        read_footers(source)
 
 
-def read_footers(source: ParquetSource) -> Footers:
+def read_footers(source: ParquetSource, settings: Settings) -> Footers:
     """Read the footer of every file that Spark would read; raise `LeftToSpark` where they cannot be seen from here."""
+    if reason := settings.obstacle():
+        raise LeftToSpark(reason)
     addresses = [address for address in source.df.inputFiles() if is_data(unquote(address.rsplit("/", 1)[-1]))]
     if not addresses:
         raise LeftToSpark("Spark finds no file of data there")
@@ -167,22 +171,26 @@ def footers_at(place: str, files: Sequence[str]) -> Footers:
     return Footers(place, dict(sorted(found.items())), found[first].schema.to_arrow_schema())
 
 
-def check_readings(source: ParquetSource, footers: Footers, columns: Sequence[str]) -> None:
-    """Raise `LeftToSpark` with a reason where pyarrow reads other columns, types or values than Spark does."""
-    settings = Settings.of(source.spark)
-    if reason := settings.obstacle():
-        raise LeftToSpark(reason)
+def check_layout(source: ParquetSource, footers: Footers) -> None:
+    """Raise `LeftToSpark` with a reason where files or folders have columns that only Spark puts together."""
+    first, *_ = footers.files
+    int96 = int96_columns(footers.files[first])
+    for file, footer in footers.files.items():
+        if named := [name for name in source.df.columns if f"/{name.lower()}=" in file.lower()]:
+            raise LeftToSpark(f"column {named[0]!r} is in the names of folders, which Spark reads")
+        if footer.schema.to_arrow_schema() != footers.schema or int96_columns(footer) != int96:
+            raise LeftToSpark(f"the files do not have the same columns: {file} differs from {first}")
+
+
+def check_readings(source: ParquetSource, footers: Footers, columns: Sequence[str], settings: Settings) -> None:
+    """Raise `LeftToSpark` with a reason where pyarrow reads other types or values in columns than Spark does."""
     first, *_ = footers.files
     int96 = int96_columns(footers.files[first])
     if reason := why_other_types(footers.schema, int96, source.df.schema, columns):
         raise LeftToSpark(reason)
     for file, footer in footers.files.items():
-        if footer.schema.to_arrow_schema() != footers.schema or int96_columns(footer) != int96:
-            raise LeftToSpark(f"the files do not have the same columns: {file} differs from {first}")
         if reason := why_other_values(footer, settings, columns):
             raise LeftToSpark(f"{reason} ({file})")
-        if named := [name for name in source.df.columns if f"/{name.lower()}=" in file.lower()]:
-            raise LeftToSpark(f"column {named[0]!r} is in the names of folders, which Spark reads")
 
 
 def _footer(file: str, system: pafs.FileSystem) -> pq.FileMetaData | None:

@@ -27,12 +27,14 @@ from windrow.spark.parquet import (
     LeftToSpark,
     ParquetSource,
     RowGroup,
+    check_layout,
     check_readings,
     read_footers,
     read_row_group,
     row_groups,
 )  # fmt: skip
 from windrow.spark.pieces import PIECES, reconciled
+from windrow.spark.readings import Settings
 from windrow.spark.session import parallelism
 
 FEWEST_ROWS_A_CHUNK = 4_000_000
@@ -81,13 +83,15 @@ def scan_source(source: ParquetSource, request: Asked[Any]) -> ScanSource | str:
         return "two columns differ only in letter case"
     needed = [request.on, *request.by, *request.order_by, *request.attributes, *filter(None, request.values)]
     try:
-        footers = read_footers(source)
+        settings = Settings.of(source.spark)
+        footers = read_footers(source, settings)
+        check_layout(source, footers)
         for text in request.predicates.values():
             if not isinstance(text, str):
                 return "the predicate is a Column, which only Spark can evaluate"
             needed += parse_predicate(text).compile(footers.schema).columns
         columns = tuple(dict.fromkeys(names[name.lower()] for name in needed))
-        check_readings(source, footers, columns)
+        check_readings(source, footers, columns, settings)
         groups, nulls = row_groups(footers, request.on, [request.on, *request.by])
     except SourceError:
         raise
