@@ -1,16 +1,22 @@
-"""`failure`: the error behind Spark's account of it."""
+"""`failure`: the error behind Spark's account of it. And what keeps that account short."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable, Iterator
 
+import pyarrow as pa
 from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow import errors
 from windrow.errors import SpecError, WindrowError
+from windrow.frames.pieces import MapInArrow
 
 OURS = re.compile(r"^windrow\.errors\.(?P<kind>\w+): (?P<said>.+)$", re.MULTILINE)
 """How a worker's traceback ends for an error of ours."""
+HIDE = "SPARK_HIDE_TRACEBACK"
+"""What PySpark looks for in a worker's environment when it reports an exception, after which the worker ends."""
 
 
 def failure(of: StreamingQuery | BaseException) -> WindrowError | None:
@@ -51,3 +57,16 @@ def _exception(query: object) -> BaseException | None:
         raise SpecError(f"of: expected a streaming query or an exception, got {type(query).__name__}")
     error: BaseException | None = query.exception()  # type: ignore[attr-defined]
     return error
+
+
+def plainly(run: MapInArrow) -> MapInArrow:
+    """Return the same function for `mapInArrow`, whose Windrow errors are reported without the worker's traceback."""
+
+    def run_plainly(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from run(batches)
+        except WindrowError:
+            os.environ[HIDE] = "1"
+            raise
+
+    return run_plainly

@@ -22,7 +22,7 @@ from windrow.frames.packing import unpack
 from windrow.frames.pieces import MapInArrow, Pieces, pieces_in
 from windrow.frames.request import Layout, Reader
 from windrow.spark.clock import as_integer
-from windrow.spark.failures import plainly
+from windrow.spark.failure import plainly
 from windrow.spark.parquet import RowGroup, read_row_group
 from windrow.spark.pieces import PIECES, in_order
 from windrow.spark.resolve import column

@@ -8,7 +8,7 @@ from pyspark.sql.types import StructType
 from windrow.frames import pieces as kernel
 from windrow.frames.pieces import ReplayChunk, receiver
 from windrow.frames.request import Request
-from windrow.spark.failures import plainly
+from windrow.spark.failure import plainly
 from windrow.spark.versions import from_arrow_schema
 
 PIECES = from_arrow_schema(kernel.PIECES)

@@ -20,7 +20,7 @@ from windrow.aggregates.keeper import is_instant, is_number
 from windrow.frames.pieces import MapInArrow
 from windrow.frames.ranges import Cuts, buckets_of, quantiles, replay_sent, run_range, why_ranges
 from windrow.frames.request import Layout, Request
-from windrow.spark.failures import plainly
+from windrow.spark.failure import plainly
 from windrow.spark.pieces import PIECES, reconciled
 from windrow.spark.resolve import column
 from windrow.spark.session import parallelism

@@ -22,7 +22,7 @@ from windrow.frames.pieces import MapInArrow, ReplayChunk, read_again, run_from_
 from windrow.frames.predicate import parse_predicate
 from windrow.frames.request import Asked, Layout, Reader, Request, frames_table
 from windrow.spark.chunks import Chunk, ChunkReader, cut_chunks, why_not_chunks
-from windrow.spark.failures import plainly
+from windrow.spark.failure import plainly
 from windrow.spark.parquet import (
     LeftToSpark,
     ParquetSource,

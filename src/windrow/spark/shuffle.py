@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 from windrow.frames.ordering import in_larger_tables, read_in_order, whole_instants
 from windrow.frames.pieces import MapInArrow
 from windrow.frames.request import Asked, Layout, Reader, Request, frames_table
-from windrow.spark.failures import plainly
+from windrow.spark.failure import plainly
 from windrow.spark.resolve import column, condition
 
 
