@@ -7,7 +7,7 @@ import pytest
 
 import windrow as wr
 from windrow.errors import ColumnError, SpecError, TypeMismatchError, UnsupportedError
-from windrow.frames.predicate import canonical, parse_predicate
+from windrow.frames.predicate import canonical, literal_patterns, parse_predicate
 
 NAN, INF = float("nan"), float("inf")
 T, F, U = True, False, None
@@ -399,3 +399,23 @@ def test_a_column_may_be_named_by_a_word_of_sql_as_in_spark(word):
 def test_what_is_no_condition_is_still_refused(text):
     with pytest.raises(SpecError, match="cannot be parsed"):
         parse_predicate(text)
+
+
+def test_a_function_by_itself_is_no_condition():
+    with pytest.raises(SpecError, match="predicate 'x -> x' is a function and not a condition"):
+        parse_predicate("x -> x")
+    assert parse_predicate("exists(xs, x -> x > 1)").columns
+
+
+def test_regular_expressions_are_found_where_they_are_written():
+    assert literal_patterns("s rlike '(' or s not rlike 'a+'") == ["(", "a+"]
+    assert literal_patterns("s rlike t") == []
+    assert literal_patterns("s rlike 'a\\\\d'") == [], "what the parsers may read differently is left to Spark"
+    assert literal_patterns("s <") == []
+
+
+def test_nan_is_greater_than_any_number_as_in_spark():
+    table = pa.table({"t": [81.0, float("nan"), 82.0, None]})
+    hot, sure = parse_predicate("t > 80"), parse_predicate("t > 80 and not isnan(t)")
+    assert hot.compile(table.schema)(table).to_pylist() == [True, True, True, None]
+    assert sure.compile(table.schema)(table).to_pylist()[:3] == [True, False, True]

@@ -315,3 +315,11 @@ def test_custom_functions_that_numba_cannot_compile_are_refused() -> None:
 
     with pytest.raises(SpecError, match=r"(?s)open=opens.*cannot be compiled"):
         framed(wr.Custom(["x"], open=opens, close=opens), INTEGER, WAVE)
+
+
+def test_a_function_of_the_user_that_divides_by_zero_is_named():
+    def opens(t, s):
+        return 1 / (t.x - t.x) > 0
+
+    with pytest.raises(DataError, match=r"Custom\(.*a function fails on some row: ZeroDivisionError: division by zero"):
+        framed(wr.Custom(["x"], open=opens, close=opens), INTEGER, WAVE)

@@ -6,6 +6,8 @@ import math
 import sys
 import warnings
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -78,6 +80,8 @@ SCHEMES = {
     "predicate that is no condition": (TypeMismatchError, wr.Threshold("speed + 1"), ["speed + 1", "double"]),
     "close with an unknown column": (ColumnError, wr.Threshold("speed < 40", close="pace > 1"), ["pace"]),
     "predicate with an unknown function": (SpecError, wr.Threshold("slow(speed)"), ["slow"]),
+    "regular expression that is none": (SpecError, wr.Threshold("road rlike '('"), ["predicate", "'('", "regular"]),
+    "lambda within an operator": (SpecError, wr.Threshold("(x -> x) and true"), ["predicate"]),
     "unknown attribute": (ColumnError, wr.Delta({"dye": 1}), ["'dye'", "'speed'"]),
     "attribute of text": (TypeMismatchError, wr.Boundary({"road": 1}), ["'road'", "string"]),
     "aggregate of text": (TypeMismatchError, wr.Aggregate(wr.sum("road"), ">", 1), ["'road'"]),
@@ -340,3 +344,26 @@ def test_timestamps_in_nanoseconds_are_named_as_such(spark, tmp_path):
     when = pa.array([1, 2], pa.timestamp("ns"))
     pq.write_table(pa.table({"t": when, "speed": [1.0, 2.0]}), tmp_path / "ns.parquet")
     assert "nanoseconds" in refusal(SourceError, lambda: wr.parquet(spark, str(tmp_path / "ns.parquet")))
+
+
+def test_a_table_of_another_library_is_refused_with_the_way_to_make_a_dataframe():
+    for table, way in (
+        (pd.DataFrame({"minute": [1]}), "got a pandas DataFrame; make one by spark.createDataFrame(df)"),
+        (pl.DataFrame({"minute": [1]}), "got a polars DataFrame; make one by spark.createDataFrame(df.to_arrow())"),
+        (pa.table({"minute": [1]}), "got a pyarrow Table; make one by spark.createDataFrame(table)"),
+        ([1, 2], "source: expected a Spark DataFrame, got [1, 2], or give a Parquet source by wr.parquet"),
+    ):
+        for call in (
+            lambda table=table: wr.frames(table, HIT, on="minute"),
+            lambda table=table: wr.slide(table, wr.Tumbling(2), on="minute", agg={"n": wr.count()}),
+            lambda table=table: wr.explain(table, HIT, on="minute"),
+        ):
+            assert way in refusal(SpecError, call)
+
+
+def test_a_checkpoint_that_spark_cannot_open_is_named(spark):
+    for path in ("/data/my checkpoint", "/data/100%", "/data/a#b", " "):
+        said = refusal(SourceError, lambda path=path: wr.open_frames(spark, path))
+        assert "Spark cannot read a state at this path" in said
+        assert refusal(SourceError, lambda path=path: wr.buffer_stats(spark, path)) == said
+    assert "operator: expected" in refusal(SpecError, lambda: wr.open_frames(spark, "/data/state", operator=-1))

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numba import njit
 from numba.core.errors import NumbaError
 
-from windrow.errors import SpecError, quoted
+from windrow.errors import DataError, SpecError, quoted
 from windrow.frames.base import Automaton, Scheme, check_attribute
 from windrow.frames.clock import Clock
 from windrow.frames.records import (
@@ -152,6 +152,11 @@ class Custom(Scheme):
             except NumbaError as error:
                 said = " ".join(str(error).split())
                 raise SpecError(f"{self!r}: a function cannot be compiled: {said[:300]}") from None
+            except (ArithmeticError, ValueError, IndexError) as error:
+                raise DataError(
+                    f"{self!r}: a function fails on some row: {type(error).__name__}: {error}; let it "
+                    "look at what it divides by, or give such columns another value before"
+                ) from None
             except KeyError as name:
                 raise SpecError(
                     f"{self!r}: a function reads {name}, which is neither a column nor in the state"

@@ -17,7 +17,7 @@ import sqlglot
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
-from windrow.errors import SpecError, UnsupportedError, quoted
+from windrow.errors import SpecError, UnsupportedError, WindrowError, quoted
 from windrow.frames.predicate_compile import BARE_FUNCTIONS, STRUCTURE, Compiler
 from windrow.frames.predicate_eval import CompiledPredicate
 
@@ -123,6 +123,8 @@ def parse_predicate(text: str, option: str = "predicate") -> Predicate:
         raise SpecError(f"{option} {quoted(text)} cannot be parsed{_explain(tokens, error)}") from None
     except RecursionError:
         raise SpecError(f"{option} {quoted(text)} is nested too deeply") from None
+    if _is_lambda(tree) and any(token.token_type is TokenType.ARROW for token in tokens):
+        raise SpecError(f"{option} {quoted(text)} is a function and not a condition; give one such as 'speed < 40'")
     for kind, name in _NO_PREDICATE:
         if found := tree.find(*kind):
             raise SpecError(
@@ -171,12 +173,33 @@ def _is_sign(token: Token, but: TokenType) -> bool:
     return not token.text[:1].isalnum() and token.token_type not in (*_VALUES, but)
 
 
+def literal_patterns(text: str) -> list[str]:
+    """The regular expressions that a condition is written with, those without a backslash.
+
+    >>> literal_patterns("road rlike '(' and not regexp_like(road, 'A[0-9]')")
+    ['(', 'A[0-9]']
+    """
+    if "\\" in text:
+        return []
+    try:
+        found = parse_predicate(text)._tree.find_all(exp.RegexpLike, exp.RegexpILike)
+    except WindrowError:
+        return []
+    patterns = (node.args.get("expression") for node in found)
+    return sorted({node.this for node in patterns if isinstance(node, exp.Literal) and node.is_string})
+
+
 _NO_PREDICATE: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
     ((exp.Query,), "a subquery"),
     ((exp.Window,), "a window function"),
     ((exp.AggFunc,), "an aggregate"),
     ((exp.UDTF, exp.Explode), "a generator"),
 )
+
+
+def _is_lambda(tree: exp.Expr) -> bool:
+    """Whether a text is nothing but a function of its own, `x -> x`, which only stands within others."""
+    return isinstance(tree, exp.Lambda | exp.JSONExtract) and not isinstance(tree.parent, exp.Func)
 
 
 def _doubt(text: str, tokens: Sequence[Token]) -> str | None:

@@ -46,7 +46,8 @@ class Threshold(Scheme):
     Parameters
     ----------
     predicate
-        A condition in Spark SQL, such as `"speed < 40"`, or a Spark `Column`.
+        A condition in Spark SQL, such as `"speed < 40"`, or a Spark `Column`. It means what it means in Spark, to which
+        NaN is greater than any number: `t > 80` holds for NaN, and `t > 80 and not isnan(t)` does not.
     min_count
         Runs of fewer tuples are no frames.
     min_duration
@@ -60,7 +61,7 @@ class Threshold(Scheme):
     max_gap
         Two tuples further apart are never in one frame.
     nulls
-        What a null predicate means: `"false"` (default), `"skip"` (the tuple takes no part), `"break"` or `"error"`.
+        What a predicate that is null (and not one of NaN) means: `"false"` (default), `"skip"` (the tuple takes no part), `"break"` or `"error"`.
 
     Examples
     --------

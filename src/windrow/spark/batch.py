@@ -75,7 +75,8 @@ def frames(
     flush
         Streams only: the checkpoint location of a query with the same arguments that has ended, such as a bounded
         replay. The result is then a table: the frames that the end of the stream leaves, of tuples that waited for the
-        watermark and of frames that were open. The checkpoint is only read.
+        watermark and of frames that were open. The checkpoint is only read. With `fragments=True`, a frame whose
+        tuples were all reported before ends with a row whose `count` is 0 and whose `start` and `end` are null.
 
     Returns
     -------

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from windrow.errors import SourceError, SpecError
+from windrow.errors import SourceError, SpecError, quoted
 from windrow.frames import fill_stream
 from windrow.frames.fill_stream import filling_told
 from windrow.frames.packing import check_plan, plan_of
@@ -29,6 +29,9 @@ FILLING = ("filling", "tuples")
 """… and the filling one."""
 KINDS = {FRAMING[0]: StreamPlan.kind, SLIDING[0]: SlidePlan.kind, FILLING[0]: fill_stream.KIND}
 """The kind of a state by the name that it is kept under."""
+
+ESCAPED = frozenset(' "#%<>?[\\]^`{|}')
+"""What has to be escaped in an address."""
 
 _BUFFERS = pa.schema(
     [
@@ -111,8 +114,10 @@ def buckets_of(
     Where a query has several operators of a kind, one must be named, or it must be said what it was asked for.
     """
     if not isinstance(checkpoint, str | os.PathLike):
-        raise SpecError(f"checkpoint: {checkpoint!r} is no path; give the checkpointLocation of the query")
-    checkpoint = os.fspath(checkpoint)
+        raise SpecError(f"checkpoint: {quoted(checkpoint)} is no path; give the checkpointLocation of the query")
+    checkpoint = _readable(os.fspath(checkpoint))
+    if operator is not None and (isinstance(operator, bool) or not isinstance(operator, int) or operator < 0):
+        raise SpecError(f"operator: expected the number of an operator, 0 or more, got {quoted(operator)}")
     if operator is not None:
         return _state(spark, checkpoint, names, operator)
     operators = _operators(spark, checkpoint, names[0])
@@ -132,6 +137,18 @@ def buckets_of(
             return state
     check_plan(plans[0], asked)
     return found[0]
+
+
+def _readable(checkpoint: str) -> str:
+    """Refuse paths that Spark's reader of states cannot open: it escapes these characters, and then looks for that."""
+    found = sorted({character for character in checkpoint if character in ESCAPED or ord(character) < 32})
+    if not checkpoint.strip() or found:
+        why = f"it has {', '.join(map(repr, found))}" if found else "it is empty"
+        raise SourceError(
+            f"checkpoint {quoted(checkpoint)}: Spark cannot read a state at this path, {why}; rename the folder, or "
+            "give a link to it that has none of these"
+        )
+    return checkpoint
 
 
 def _state(spark: SparkSession, checkpoint: str, names: tuple[str, str], operator: int) -> DataFrame:

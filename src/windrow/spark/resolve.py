@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,9 +16,10 @@ from pyspark.sql.types import DataType, StructField
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.keeper import Keeper
-from windrow.errors import ColumnError, SpecError, TypeMismatchError, WindrowError
+from windrow.errors import QUOTED, ColumnError, SpecError, TypeMismatchError, WindrowError, quoted
 from windrow.frames import Aggregate, Scheme
 from windrow.frames.clock import Clock
+from windrow.frames.predicate import literal_patterns
 from windrow.frames.request import Request
 from windrow.planner.model import current_model, shipped_model
 from windrow.planner.slides import choose
@@ -282,15 +284,35 @@ def condition(predicate: Any) -> Column:
 
 def check_condition(df: DataFrame, predicate: Any, option: str) -> None:
     """Let Spark analyse a predicate, and say in one sentence what it does not like."""
-    shown = repr(predicate) if isinstance(predicate, str) else str(predicate)
+    shown = quoted(predicate) if isinstance(predicate, str) else str(predicate)[:QUOTED]
     try:
         kind: DataType = df.select(condition(predicate).alias("it")).schema.fields[0].dataType
         # Within an aggregate it is analysed row by row: aggregates, window functions and chance are refused.
         _ = df.agg(F.count(condition(predicate))).schema
     except (AnalysisException, ParseException) as error:
         explain_analysis(error, option, shown, df.columns)
+    except (PySparkException, Py4JError) as error:  # such as of a lambda by itself, which the analyser cannot type
+        said = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise SpecError(f"{option}: {shown} is no condition that Spark understands: {quoted(said)}") from None
+    if isinstance(predicate, str):
+        _check_patterns(df, predicate, option)
     if kind.typeName() != "boolean":
         raise TypeMismatchError(f"{option}: {shown} is of type {kind.simpleString()}; it must be true or false")
+
+
+def _check_patterns(df: DataFrame, predicate: str, option: str) -> None:
+    """Let Spark compile the regular expressions of a predicate, which it would do for the first row; no job runs.
+
+    What has a backslash may be read differently by the two parsers, and is left to Spark.
+    """
+    for pattern in literal_patterns(predicate):
+        try:
+            nothing = df.sparkSession.sql("select s from values ('') as it(s)")
+            nothing.select(F.col("s").rlike(pattern)).collect()
+        except (PySparkException, Py4JError):
+            raise SpecError(
+                f"{option}: {quoted(predicate)}: {quoted(pattern)} is no regular expression that Java understands"
+            ) from None
 
 
 def explain_analysis(error: PySparkException, option: str, shown: str, names: Sequence[str]) -> NoReturn:
