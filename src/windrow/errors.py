@@ -36,7 +36,7 @@ def quoted(value: object) -> str:
         whole = len(value) <= QUOTED and len(text) <= QUOTED + 3
         return text if whole else f"{text[: QUOTED + 1]}{text[-1]}... ({len(value):,} characters)"
     try:
-        text = repr(value)
+        text = " ".join(repr(value).split())  # tables show themselves on many lines
     except ValueError:  # Python writes no integers of more than 4,300 digits
         return f"an object of type {type(value).__name__} that is too large to show"
     return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."

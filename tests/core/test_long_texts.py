@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import pandas as pd
 import pytest
 
 import windrow as wr
@@ -102,4 +103,5 @@ def test_no_message_is_longer_than_a_page_and_its_ends_are_kept(kind):
 def test_a_value_too_large_to_show_is_described():
     assert quoted(10**5000) == "an object of type int that is too large to show"
     assert quoted(list(range(10_000))).endswith("...")
+    assert quoted(pd.DataFrame({"x": [1, 2]})) == "x 0 1 1 2", "on one line"
     assert quoted(b"\0" * 1000).endswith("... (1,000 characters)")

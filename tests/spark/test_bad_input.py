@@ -366,4 +366,5 @@ def test_a_checkpoint_that_spark_cannot_open_is_named(spark):
         said = refusal(SourceError, lambda path=path: wr.open_frames(spark, path))
         assert "Spark cannot read a state at this path" in said
         assert refusal(SourceError, lambda path=path: wr.buffer_stats(spark, path)) == said
+    assert refusal(SpecError, lambda: wr.open_frames(None, "/data/state")).startswith("spark: None is no Spark session")
     assert "operator: expected" in refusal(SpecError, lambda: wr.open_frames(spark, "/data/state", operator=-1))

@@ -61,7 +61,8 @@ class Threshold(Scheme):
     max_gap
         Two tuples further apart are never in one frame.
     nulls
-        What a predicate that is null (and not one of NaN) means: `"false"` (default), `"skip"` (the tuple takes no part), `"break"` or `"error"`.
+        What a predicate that is null (and not one of NaN) means: `"false"` (default), `"skip"` (the tuple takes no
+        part), `"break"` or `"error"`.
 
     Examples
     --------

@@ -115,6 +115,8 @@ def buckets_of(
     """
     if not isinstance(checkpoint, str | os.PathLike):
         raise SpecError(f"checkpoint: {quoted(checkpoint)} is no path; give the checkpointLocation of the query")
+    if not hasattr(spark, "read"):
+        raise SpecError(f"spark: {quoted(spark)} is no Spark session; wr.session() makes one")
     checkpoint = _readable(os.fspath(checkpoint))
     if operator is not None and (isinstance(operator, bool) or not isinstance(operator, int) or operator < 0):
         raise SpecError(f"operator: expected the number of an operator, 0 or more, got {quoted(operator)}")

@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from windrow.errors import SourceError, SpecError
+from windrow.errors import SourceError, SpecError, quoted
 from windrow.spark.paths import file_system, has_scheme, is_data, list_files, located, settle_path
 from windrow.spark.readings import Settings, int96_columns, known_schema, why_other_types, why_other_values
 
@@ -54,11 +54,11 @@ def parquet(spark: SparkSession, path: str | Path) -> ParquetSource:
     [Row(start=2, end=3, count=2)]
     """
     if not hasattr(spark, "read"):
-        raise SpecError(f"spark: {spark!r} is no Spark session; wr.session() makes one")
+        raise SpecError(f"spark: {quoted(spark)} is no Spark session; wr.session() makes one")
     if isinstance(path, Path):
         path = str(path)
     if not isinstance(path, str) or not path:
-        raise SpecError(f"path: {path!r} is no path of a Parquet file or folder")
+        raise SpecError(f"path: {quoted(path)} is no path of a Parquet file or folder")
     path, pattern = settle_path(path)
     try:
         known = _plain_schema(path, Settings.of(spark))

@@ -17,7 +17,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from windrow.errors import SpecError, TypeMismatchError
+from windrow.errors import SpecError, TypeMismatchError, quoted
 from windrow.frames.clock import LARGEST, Clock
 from windrow.frames.duration import Duration, to_clock
 from windrow.spark.resolve import Columns, arrow_type, column
@@ -53,7 +53,7 @@ def widen(frames: DataFrame, *, before: Duration | None = None, after: Duration 
     [Row(frame=0, start=5, end=21)]
     """
     if not hasattr(frames, "withColumns"):
-        raise SpecError(f"{frames!r} is no DataFrame of frames")
+        raise SpecError(f"frames: {quoted(frames)} is no DataFrame of frames")
     columns = Columns(frames)
     moved: dict[str, Column] = {}
     lengths: dict[str, int | float] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 from windrow.spark.redis.server import import_redis
 from windrow.spark.versions import check_version
 
@@ -50,7 +50,7 @@ def register_redis(spark: SparkSession) -> None:
     >>> loops = readings.option("url", "redis://127.0.0.1:6379").option("stream", "loops").load()  # doctest: +SKIP
     """
     if not hasattr(spark, "dataSource"):
-        raise SpecError(f"{spark!r} is no Spark session")
+        raise SpecError(f"spark: {quoted(spark)} is no Spark session")
     check_version(spark, OLDEST_SPARK, "redis_streams")
     import_redis()
     from windrow.spark.redis.format import RedisStreams
