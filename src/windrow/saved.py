@@ -127,7 +127,7 @@ def check_indices(name: str, indices: npt.NDArray[Any], size: int, least: int = 
 
 
 def check_version(what: str, version: int, known: int, otherwise: str) -> None:
-    """Refuse a state of a later version than is known.
+    """Refuse a state of another version than is known.
 
     >>> check_version("the checkpoint holds a state", 2, 1, "start with a new checkpoint")
     Traceback (most recent call last):
@@ -138,6 +138,11 @@ def check_version(what: str, version: int, known: int, otherwise: str) -> None:
         raise SourceError(
             f"{what} of version {version}, written by a newer Windrow; this one knows version {known}: upgrade "
             f"Windrow, or {otherwise}"
+        )
+    if version < known:
+        raise SourceError(
+            f"{what} of version {version}, written by an older Windrow; this one resumes from version {known} only: "
+            f"{otherwise}"
         )
 
 

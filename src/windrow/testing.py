@@ -19,8 +19,10 @@ from windrow.errors import SpecError, quoted
 __all__ = ["check_aggregate", "example_aggregate"]
 
 Row: TypeAlias = tuple[float, ...]
-VALUES = (3.0, -1.0, 0.0, 3.0, 7.5, -1.0, 2.0, 11.0, -4.25, 3.0)
-"""What an aggregate is tried on if nothing else is given: with repetitions, negative ones, and fractions."""
+VALUES = (3.0, -1.0, 0.0, 3.0, 7.5, -1.0, 2.0, 11.0, 3.0, -4.25)
+"""What an aggregate is tried on if nothing else is given: with repetitions, negative ones, and fractions.
+
+The first and the last differ, as a result that is one of them depends on the order."""
 
 
 def check_aggregate(
@@ -181,13 +183,19 @@ class _Contract:
             state = kind.add(state, *row, *options)
 
     def order_and_repetition_are_as_declared(self) -> None:
-        """Backwards, and with each value twice."""
+        """Backwards, turned by one to either side, and with each value twice."""
         whole, aggregate = self._result([self.rows]), self.aggregate
-        backwards = self._result([self.rows[::-1]])
-        self._demand(
-            aggregate.order_sensitive or self._alike(whole, backwards),
-            f"the same values backwards give {backwards!r}, not {whole!r}: declare order_sensitive = True",
-        )
+        orders = {
+            "backwards": self.rows[::-1],
+            "with the first one moved to the end": [*self.rows[1:], self.rows[0]],
+            "with the last one moved to the beginning": [self.rows[-1], *self.rows[:-1]],
+        }
+        for order, rows in orders.items():
+            found = self._result([rows])
+            self._demand(
+                aggregate.order_sensitive or self._alike(whole, found),
+                f"the same values {order} give {found!r}, not {whole!r}: declare order_sensitive = True",
+            )
         twice = self._result([[row for row in self.rows for _ in range(2)]])
         self._demand(
             aggregate.duplicate_sensitive or self._alike(whole, twice),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
+import itertools
 import math
 import pickle
 import statistics
@@ -503,10 +504,34 @@ def test_aggregates_of_different_kinds_differ() -> None:
     assert len({of(kind) for kind in KINDS}) == len(KINDS)
 
 
-@pytest.mark.parametrize("values", [[2**63 - 1, 1], [-(2**63), -1], [2**62, 2**62, -5]])
+@pytest.mark.parametrize("values", [[2**63 - 1, 1], [-(2**63), -1], [2**62, 2**62], [2**63 - 1] * 5])
 def test_a_sum_past_64_bits_is_an_error_and_never_a_wrong_number(values):
     with pytest.raises(wr.DataError, match=r"sum\('v'\) is past 64 bits"):
         wr.sum("v").compute(values)
+
+
+EDGES = [2**63 - 1, -(2**63), 2**62, -(2**62), 5, -10, 0]
+
+
+@given(st.lists(st.sampled_from(EDGES) | st.integers(-(2**63), 2**63 - 1), max_size=12), st.randoms())
+def test_a_sum_of_integers_depends_neither_on_order_nor_on_parts(values, chance):
+    keeper = Keeper(wr.sum("v"), pa.int64())
+    states = keeper.empty(4)
+    slots = np.array([[chance.randrange(4)] for _ in values], np.int64).reshape(-1, 1)
+    keeper.accumulate(states, slots, keeper.read(pa.array(values, pa.int64())))
+    keeper.merge(states, np.array([0, 1, 2, 1]), np.array([3]))
+    keeper.merge(states, np.array([0, 0, 0, 0]), np.array([2, 1]))
+    states, total = states.keep(np.array([0])), sum(values)
+    if -(2**63) <= total < 2**63:
+        assert keeper.finish(states)[0].as_py() == (total if values else None)
+    else:
+        with pytest.raises(wr.DataError, match="past 64 bits"):
+            keeper.finish(states)
+
+
+def test_a_sum_of_integers_bears_what_is_past_64_bits_on_the_way():
+    for values in itertools.permutations([2**63 - 1, 5, -10]):
+        assert wr.sum("v").compute(values) == 2**63 - 6
 
 
 def test_sums_at_the_edge_of_64_bits_are_exact():

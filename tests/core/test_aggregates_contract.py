@@ -115,6 +115,21 @@ def test_what_is_wrong_is_told(changed: dict[str, Any], told: str) -> None:
         check_aggregate(broken(**changed), values)
 
 
+@pytest.mark.parametrize("values", [None, [3.0, -1.0, 2.0, 3.0]], ids=["usual", "of equal ends"])
+def test_an_undeclared_first_or_last_value_is_reported(values: list[float] | None) -> None:
+    class Oldest(wr.last):
+        order_sensitive = False
+        builtin = False
+
+    class Newest(wr.first):
+        order_sensitive = False
+        builtin = False
+
+    for kind in (Oldest, Newest):
+        with pytest.raises(AssertionError, match="declare order_sensitive = True"):
+            check_aggregate(kind("x"), *([values] if values else []))
+
+
 def test_an_order_that_is_not_declared_is_told() -> None:
     class Newest(wr.AggregateFunction):
         @staticmethod

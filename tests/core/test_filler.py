@@ -317,5 +317,5 @@ def test_a_state_of_another_query_or_a_newer_version_is_refused(monkeypatch: pyt
     with pytest.raises(SourceError, match=r"written with agg=\{\}, and now it is agg="):
         Filler.load(plan_for(NOTHING, AGG), Dictionary(), state)
     monkeypatch.setattr(fill_stream, "VERSION", 0)
-    with pytest.raises(SourceError, match="version 1, written by a newer Windrow"):
+    with pytest.raises(SourceError, match="version 2, written by a newer Windrow"):
         Filler.load(plan, Dictionary(), state)

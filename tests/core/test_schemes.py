@@ -263,6 +263,8 @@ def test_infinite_values_lie_in_the_outermost_cells() -> None:
     assert [r.count for r in framed(wr.Boundary({"x": [0]}), INTEGER, sample)] == [1, 2, 1]
     frames = framed(wr.DoubleBoundary({"x": 1.0}), INTEGER, sample)
     assert [(r.start, r.end) for r in frames] == [(0, 0), (0, 0), (1, 2), (1, 2), (3, 3), (3, 3)]
+    cell = {r.start: r.label[0] for r in framed(wr.Boundary({"x": 1.0}), INTEGER, sample)}
+    assert [r.label for r in frames] == [(cell[at] + below,) for at in (0, 1, 3) for below in (-1, 0)]
 
 
 @given(

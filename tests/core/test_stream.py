@@ -267,7 +267,10 @@ def test_a_state_of_a_newer_version_or_of_another_query_is_refused(monkeypatch: 
     with pytest.raises(SourceError, match="fragments=False"):
         StreamFramer.load(plan_for(wr.Threshold("hit"), fragments=True), Dictionary(), state)
     monkeypatch.setattr(stream, "VERSION", 0)
-    with pytest.raises(SourceError, match="version 1, written by a newer Windrow"):
+    with pytest.raises(SourceError, match="version 2, written by a newer Windrow"):
+        StreamFramer.load(plan, Dictionary(), state)
+    monkeypatch.setattr(stream, "VERSION", 3)
+    with pytest.raises(SourceError, match="version 2, written by an older Windrow"):
         StreamFramer.load(plan, Dictionary(), state)
 
 

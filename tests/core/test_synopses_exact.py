@@ -29,6 +29,7 @@ from windrow.errors import DataError, SourceError, SpecError, TypeMismatchError,
 from windrow.synopses import (
     DABA,
     SYNOPSES,
+    Accuracy,
     ExpirationList,
     FiBA,
     Ordered,
@@ -101,6 +102,44 @@ def test_a_sum_past_64_bits_is_an_error(kind: Any) -> None:
     synopsis.update(np.arange(2), np.array([2**62, 2**62]))
     with pytest.raises(DataError, match="past 64 bits"):
         synopsis.query()
+
+
+ODD = [0.0, -0.0, 1.0, -2.5, 5e-324, -5e-324, 2.2e-308, math.nan, math.inf, -math.inf]
+HUGE = [1.7e308, -1.7e308, 1e300]
+
+
+@each_synopsis
+@each_aggregate
+@settings(max_examples=20)
+@given(st.data(), RETENTIONS, st.integers(1, 3))
+def test_floats_of_any_kind_are_answered_as_by_recomputation(
+    kind: Any, aggregate: Any, data: Any, retention: Retention, every: int
+) -> None:
+    values = ODD + HUGE if isinstance(aggregate, wr.first) else ODD
+    stream = data.draw(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(values)), max_size=60))
+    on, x = np.cumsum([gap for gap, _ in stream], dtype=np.int64), np.array([value for _, value in stream], float)
+    assert_exact(partial(kind, aggregate, retention), on, x, every, tolerance=CLOSE)
+
+
+LEAST, MOST = -(2**63), 2**63 - 1
+WHOLE = st.sampled_from([LEAST, MOST, LEAST + 1, 2**62, -(2**62), 5, -10, 0]) | st.integers(LEAST, MOST)
+
+
+@each_synopsis
+@given(st.lists(st.tuples(st.integers(0, 2), WHOLE), min_size=1, max_size=25), RETENTIONS)
+def test_sums_of_integers_are_exact_wherever_they_fit(kind: Any, stream: Any, retention: Retention) -> None:
+    on, x = np.cumsum([gap for gap, _ in stream]), np.array([value for _, value in stream], np.int64)
+    if retention.kind not in kind.retentions:
+        return
+    synopsis = kind(wr.sum("x"), retention, integral=True)
+    for i in range(x.size):
+        synopsis.update(on[i : i + 1], x[i : i + 1])
+        total = sum(window_at(on, x, i, retention).tolist())
+        if LEAST <= total <= MOST:
+            assert synopsis.query() == total
+        else:
+            with pytest.raises(DataError, match="past 64 bits"):
+                synopsis.query()
 
 
 @pytest.mark.parametrize("kind", [TwoStacks, ExpirationList], ids=lambda kind: kind.__name__)
@@ -342,3 +381,55 @@ def test_an_ordered_window_gives_back_the_room_of_a_large_batch(aggregate: Any, 
     for window in (updated, asked, asleep):
         assert window.query() == (None if window is asleep and kind == "time" else aggregate.compute(x[-100:]))
         assert window.nbytes < 16_000
+
+
+# Moments and numbers at the ends of what there is.
+
+MOMENTS = {
+    "least": -(2**63) + np.array([1, 10, 10, 20, 130, 250]),
+    "most": 2**63 - 1 - np.array([250, 130, 20, 10, 10, 0]),
+    "both": np.array([-(2**63) + 1, -(2**63) + 20, -3, 40, 2**63 - 30, 2**63 - 1]),
+}
+
+
+def makers(retention: Retention) -> dict[str, Any]:
+    """Every synopsis that can sum, count, or rank, over windows of time."""
+    accuracy = Accuracy(0.1, 0.01)
+    made = {kind.__name__: partial(kind, wr.sum("x"), retention) for kind in ALGEBRAIC}
+    for kind in SYNOPSES:
+        for aggregate in (wr.count("x"), wr.median("x")):
+            if kind.__name__ not in made and kind.why_not(aggregate, retention, accuracy) is None:
+                options = {"probability": 1.0} if kind.__name__ == "BernoulliSample" else {}
+                made[kind.__name__] = partial(kind, aggregate, retention, accuracy, **options)
+    return made
+
+
+@pytest.mark.parametrize("ends", MOMENTS)
+def test_windows_at_the_ends_of_64_bits_hold_what_the_definition_says(ends: str) -> None:
+    on, x = MOMENTS[ends], np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
+    for length in (15, 100, 2**62, 2**63 - 1):
+        retention = Retention(length, "time")
+        for make in makers(retention).values():
+            synopsis = make()
+            for i in range(on.size):
+                synopsis.update(on[i : i + 1], x[i : i + 1])
+                earliest = int(on[i]) - length + 1
+                inside = [v for t, v in zip(on[: i + 1].tolist(), x.tolist(), strict=False) if t >= earliest]
+                assert_same(synopsis.query(), synopsis.aggregate.compute(inside), 0.0 if synopsis.exact else CLOSE)
+
+
+def test_an_on_that_is_no_whole_number_is_refused() -> None:
+    on, x = np.array([0.2, 0.9, 1.1, 1.9]), np.array([1.0, 2.0, 4.0, 8.0])
+    for name, make in makers(Retention(1, "time")).items():
+        for wrong in (on, np.array([0.0, np.nan, 1.0, 2.0])):
+            with pytest.raises(TypeMismatchError, match="on: expected whole numbers, got 0"):
+                make().update(wrong, x)
+            with pytest.raises(TypeMismatchError, match="on: expected whole numbers, got 0"):
+                make().answers(wrong, x, np.array([1, 2]))
+        with pytest.raises(DataError, match="on: expected a number of at most"):
+            make().update(np.array([1, 2**63], np.uint64), x[:2])
+        if name != "FiBA":
+            with pytest.raises(DataError, match="which stands for no moment"):
+                make().update(np.array([-(2**63)]), x[:1])
+    with pytest.raises(SpecError, match="from 1 to 2"):
+        Retention(2**63, "time")

@@ -296,3 +296,39 @@ def test_elements_out_of_order_are_refused() -> None:
 def test_what_cannot_be_right_is_refused(make: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+@pytest.mark.parametrize("kind", ["count", "time"])
+def test_the_variance_of_a_window_with_infinities_or_nan_is_nan_and_that_of_too_few_values_is_none(kind: str) -> None:
+    x = np.array([1.0, 2.0, math.inf, 3.0, 5.0, 6.0, math.nan, math.nan, -math.inf, 4.0, 8.0, 2.0, 7.0])
+    for length in (1, 2, 3):
+        histogram = VarianceHistogram(Variance("x"), Retention(length, kind), Accuracy(0.1))
+        for i in range(x.size):
+            histogram.update(np.array([i]), x[i : i + 1])
+            window, found = x[max(0, i + 1 - length) : i + 1], histogram.query()
+            if window.size < 2:
+                assert found is None
+            elif np.isfinite(window).all():
+                assert found == pytest.approx(window.var(ddof=1), rel=0.1)
+            else:
+                assert found is not None
+                assert math.isnan(found)
+
+
+def test_infinities_do_not_keep_buckets_from_being_merged() -> None:
+    x = np.where(np.arange(20_000) % 50 == 0, math.inf, 1.0 + np.arange(20_000) % 7)
+    histogram = VarianceHistogram(Variance("x"), Retention(10_000), Accuracy(0.5))
+    histogram.update(np.arange(x.size), x)
+    assert len(histogram.buckets) < 1000
+
+
+def test_a_batch_may_sum_to_more_than_any_window() -> None:
+    x = np.full(50, 2.0**60)
+    histogram = ExponentialHistogram(Sum("x"), Retention(3), Accuracy(0.1))
+    assert histogram.roll(np.arange(50), x, 1)[2:] == pytest.approx(np.full(48, 3 * 2.0**60), rel=0.1)
+    before = histogram.save()
+    with pytest.raises(DataError, match="the sum of a window is past 62 bits"):
+        histogram.update(np.arange(50), np.full(50, 2.0**62))
+    assert histogram.save() == before
+    histogram.update(np.arange(3), np.full(3, 5.0))
+    assert histogram.query() == pytest.approx(15, rel=0.1)

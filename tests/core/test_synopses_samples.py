@@ -353,7 +353,7 @@ def expected(aggregate: Any, items: np.ndarray, elements: float) -> Any:
         return elements
     if isinstance(aggregate, Sum):
         return items.mean() * elements if items.size else None
-    return aggregate.compute(items.tolist())
+    return aggregate.compute(items.tolist()) if elements >= aggregate.needs else None
 
 
 @settings(max_examples=200)

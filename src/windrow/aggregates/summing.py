@@ -15,13 +15,17 @@ from windrow.errors import DataError
 State = tuple[float, float]
 LARGEST = int(np.iinfo(np.int64).max)
 SMALLEST = int(np.iinfo(np.int64).min)
+FLOATS = -(2**62)
+"""Marks, in place of the carries, the state of a sum of floats; integers never carry that often."""
 
 
 @dataclass(frozen=True, repr=False)
 class Sum(AggregateFunction):
     """The sum: of integers as a 64-bit integer, of floats as a float.
 
-    The state is the sum, and how often it went past 64 bits: an error, never a wrong number (-1 over floats).
+    The state of integers is the lowest 64 bits of the sum, and how many times 2^64 it is more: what passes 64 bits on
+    the way counts up or down, so only the whole sum must fit, in whatever order the values come. If it does not, that
+    is an error, never a wrong number. The state of floats is their sum and a mark.
 
     >>> import windrow as wr
     >>> wr.sum("volume").compute([3, 4, None])
@@ -39,29 +43,29 @@ class Sum(AggregateFunction):
         return pa.int64() if pa.types.is_integer(values) else pa.float64()
 
     def check(self, numbers: npt.NDArray[Any]) -> None:
-        """Refuse sums that were once past 64 bits."""
+        """Refuse sums that do not fit in 64 bits."""
         past = int(np.count_nonzero(numbers[:, 1]))
         if past:
             raise DataError(f"{self!r} is past 64 bits in {past} frame(s); cast column {self.column!r} to double")
 
     @staticmethod
     def zero(integral: bool) -> tuple[float, ...]:  # noqa: D102
-        return (0, 0 if integral else -1)
+        return (0, 0 if integral else FLOATS)
 
     @staticmethod
     def add(s: State, x: float) -> State:  # noqa: D102
-        if s[1] < 0:
+        if s[1] <= FLOATS:
             return (s[0] + x, s[1])
-        # Asked before adding: afterwards it would be too late, since what 64 bits do not hold is undefined.
-        past = ((x > 0) & (s[0] > LARGEST - x)) | ((x < 0) & (s[0] < SMALLEST - x))
-        return (s[0] + x, s[1] + past)
+        # Asked before adding, and 2^64 is taken off in two halves, so that no sum on the way is past 64 bits either.
+        carry = ((x > 0) & (s[0] > LARGEST - x)) * 1 - ((x < 0) & (s[0] < SMALLEST - x)) * 1
+        return ((s[0] + carry * SMALLEST) + (x + carry * SMALLEST), s[1] + carry)
 
     @staticmethod
     def merge(a: State, b: State) -> State:  # noqa: D102
-        if a[1] < 0:
+        if a[1] <= FLOATS:
             return (a[0] + b[0], a[1])
-        past = ((b[0] > 0) & (a[0] > LARGEST - b[0])) | ((b[0] < 0) & (a[0] < SMALLEST - b[0]))
-        return (a[0] + b[0], a[1] + b[1] + past)
+        carry = ((b[0] > 0) & (a[0] > LARGEST - b[0])) * 1 - ((b[0] < 0) & (a[0] < SMALLEST - b[0])) * 1
+        return ((a[0] + carry * SMALLEST) + (b[0] + carry * SMALLEST), a[1] + b[1] + carry)
 
     @staticmethod
     def finish(s: State) -> float:  # noqa: D102
@@ -69,7 +73,10 @@ class Sum(AggregateFunction):
 
     @staticmethod
     def remove(s: State, x: float) -> State:  # noqa: D102
-        return (s[0] - x, s[1])
+        if s[1] <= FLOATS:
+            return (s[0] - x, s[1])
+        carry = ((x < 0) & (s[0] > LARGEST + x)) * 1 - ((x > 0) & (s[0] < SMALLEST + x)) * 1
+        return ((s[0] + carry * SMALLEST) - (x - carry * SMALLEST), s[1] + carry)
 
 
 @dataclass(frozen=True, repr=False)

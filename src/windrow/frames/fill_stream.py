@@ -27,7 +27,7 @@ from windrow.frames.records import Array
 from windrow.frames.shelf import ROWS_A_PIECE, Shelf, TimedShelf, Waiting
 from windrow.saved import check_indices, check_that, reading
 
-VERSION = 1
+VERSION = 2
 KIND = "fill"
 """The kind of a saved bucket."""
 

@@ -28,7 +28,7 @@ from windrow.frames.request import Layout, Reader, Request, frames_table
 from windrow.frames.shelf import Shelf, piece_of
 from windrow.saved import check_that, reading
 
-VERSION = 1
+VERSION = 2
 KIND = "frames"
 """The kind of a saved bucket."""
 

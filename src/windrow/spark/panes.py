@@ -16,6 +16,7 @@ from windrow.aggregates.extremes import LARGEST, SMALLEST
 from windrow.aggregates.keeper import Keeper
 from windrow.aggregates.pairs import Pair
 from windrow.aggregates.states import States
+from windrow.aggregates.summing import FLOATS
 from windrow.frames.groups import Directory
 from windrow.frames.ordering import in_larger_tables, read_in_order, whole_instants
 from windrow.frames.packing import unpack
@@ -120,7 +121,7 @@ def _count(values: list[Column], integral: bool) -> list[Column]:
 
 def _sum(values: list[Column], integral: bool) -> list[Column]:
     if not integral:
-        return [F.coalesce(F.sum(values[0]), F.lit(0.0)), F.lit(-1.0)]
+        return [F.coalesce(F.sum(values[0]), F.lit(0.0)), F.lit(float(FLOATS))]
     total = F.try_sum(values[0])
     past = F.when(total.isNull() & (F.count(values[0]) > 0), 1).otherwise(0)
     return [F.coalesce(total, F.lit(0)), past]

@@ -19,7 +19,7 @@ import pyarrow as pa
 from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError, UnsupportedError, is_one_of, quoted
 from windrow.synopses.due import NO_INSTANTS, ends_at
-from windrow.synopses.elements import NEVER, check_moments, check_order
+from windrow.synopses.elements import NEVER, as_instants, check_moments, check_order
 
 RetentionKind: TypeAlias = Literal["count", "time"]
 Numbers: TypeAlias = npt.NDArray[np.float64]
@@ -197,7 +197,7 @@ class Synopsis(ABC):
 
     def _in_order(self, on: Instants, x: Numbers, moments: Instants) -> tuple[Instants, Any, Instants]:
         """Elements and moments to answer at; refuses those that are out of order, before anything has changed."""
-        on = np.ascontiguousarray(on, np.int64)
+        on = as_instants(on)
         check_order(on, NEVER)
         return on, np.asarray(x), check_moments("moments", moments, self.newest if self.timed else NEVER)
 

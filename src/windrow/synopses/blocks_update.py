@@ -24,7 +24,7 @@ from windrow.synopses.blocks import (
 )
 from windrow.synopses.gk_summary import Summary, answer_ranks, compress, insert_run
 from windrow.synopses.misra_gries import count_run, keep_most
-from windrow.synopses.moves import INLINED
+from windrow.synopses.moves import INLINED, horizon
 from windrow.synopses.total_order import Keys
 
 
@@ -56,7 +56,7 @@ def copy(source: Keys, target: Keys, size: int) -> None:
 @njit(cache=True, **INLINED)
 def is_expired(terms: Terms, since: int, newest: int) -> bool:
     """Whether an element of that `on` has left the window."""
-    return since <= newest - terms.length
+    return bool(since <= horizon(newest, terms.length))
 
 
 @njit(cache=True, **INLINED)

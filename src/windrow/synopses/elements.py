@@ -14,6 +14,24 @@ NEVER = np.iinfo(np.int64).min
 """The newest moment before there is any."""
 
 
+def as_instants(on: Any) -> npt.NDArray[np.int64]:
+    """Return the `on` of elements as 64-bit integers, or refuse those that are anything else.
+
+    >>> as_instants([0.5, 1.0])
+    Traceback (most recent call last):
+    ...
+    windrow.errors.TypeMismatchError: on: expected whole numbers, got 0.5 (float64); count in a smaller unit
+    """
+    given = np.asarray(on)
+    if given.size and given.dtype.kind not in "iu":
+        raise TypeMismatchError(
+            f"on: expected whole numbers, got {given.flat[0]} ({given.dtype}); count in a smaller unit"
+        )
+    if given.size and given.dtype.kind == "u" and given.max() > np.iinfo(np.int64).max:
+        raise DataError(f"on: expected a number of at most 2**63 - 1, got {given.max()}")
+    return np.ascontiguousarray(given, np.int64)
+
+
 def check_every(every: int) -> None:
     """Refuse a slide that is no whole number of elements."""
     known = not isinstance(every, bool) and isinstance(every, int | np.integer)
@@ -35,6 +53,8 @@ def check_order(on: Array, newest: int) -> int:
     """Refuse elements that are older than one before them, or than a moment asked for; returns the newest."""
     if not on.size:
         return newest
+    if on[0] == NEVER:
+        raise DataError(f"on: expected a number from -2**63 + 1 on, got {NEVER}, which stands for no moment at all")
     if on[0] < newest or (on[1:] < on[:-1]).any():
         raise DataError("on: elements must come in order; use FiBA for elements that do not, or sort them by `on`")
     return int(on[-1])

@@ -13,7 +13,7 @@ import pyarrow as pa
 from windrow.aggregates import AggregateFunction, Count
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
 from windrow.synopses.due import NO_INSTANTS, NOW, Due, after_each, nullable
-from windrow.synopses.elements import check_elements, check_every, check_order
+from windrow.synopses.elements import as_instants, check_elements, check_every, check_order
 from windrow.synopses.packing import pack_arrays, unpack_arrays
 
 Array = npt.NDArray[Any]
@@ -118,7 +118,7 @@ class Estimator(Synopsis):
 
     def _elements(self, on: Instants, x: Numbers) -> Elements:
         """Elements as the kernel takes them, if they are ones that can come now."""
-        on, x = np.ascontiguousarray(on, np.int64), np.ascontiguousarray(x, np.float64)
+        on, x = as_instants(on), np.ascontiguousarray(x, np.float64)
         check_elements(on, x, x.dtype)
         if self.by_time:
             self.newest = check_order(on, self.newest)

@@ -15,7 +15,7 @@ from windrow.aggregates.compiled import tag_for
 from windrow.synopses import rolling
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
 from windrow.synopses.due import NO_INSTANTS, NOW, nullable
-from windrow.synopses.elements import NEVER, check_elements, check_every, check_order
+from windrow.synopses.elements import NEVER, as_instants, check_elements, check_every, check_order
 from windrow.synopses.packing import pack_arrays, unpack_arrays
 from windrow.synopses.rolling import Answers, Span, When, specialised
 
@@ -34,7 +34,7 @@ class ExactSynopsis(Synopsis):
     exact: ClassVar[bool] = True
     deterministic: ClassVar[bool] = True
     error: ClassVar[str] = "none"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     """Of the state as bytes; to be raised when the arrays of a window change their meaning."""
     ordered: ClassVar[bool] = True
     """Whether elements must come in the order of their `on`."""
@@ -165,7 +165,7 @@ class ExactSynopsis(Synopsis):
 
     def _elements(self, on: Instants, x: Numbers) -> tuple[Array, Array]:
         """Elements as the loops take them, if they are ones that can come now."""
-        on, x = np.ascontiguousarray(on, np.int64), np.asarray(x)
+        on, x = as_instants(on), np.asarray(x)
         check_elements(on, x, self.dtype)
         if self.ordered and self.span.timed:
             self.newest = check_order(on, self.newest)

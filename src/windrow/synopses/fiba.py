@@ -33,6 +33,7 @@ from windrow.synopses.fiba_tree import (
     fold_leaf,
     insert_element,
 )
+from windrow.synopses.moves import horizon
 from windrow.synopses.rolling import MOVES, Answers, Moves, When
 
 MIDDLE, LEFT_SPINE, RIGHT_SPINE, FIRST_LEAF = 1, 2, 2 + LEVELS, 2 + 2 * LEVELS
@@ -111,7 +112,7 @@ def _leaves(window: Any, span: Any, now: Any) -> Any:
         return False
     oldest = window.leaf_on[first, window.leaf_span[first, BEGIN]]
     if span.timed:
-        return oldest <= max(now, cursors[NEWEST]) - span.length
+        return oldest <= horizon(max(now, cursors[NEWEST]), span.length)
     return cursors[SIZE] == span.length and now >= oldest
 
 
@@ -126,7 +127,11 @@ def _is_full(window: Any) -> Any:
 
 def _insert(tag: Any, window: Any, span: Any, now: Any, x: Any) -> None:
     cursors = window.cursors
-    if (cursors[SIZE] == span.length) if not span.timed else (cursors[SIZE] and now <= cursors[NEWEST] - span.length):
+    if (
+        (cursors[SIZE] == span.length)
+        if not span.timed
+        else (cursors[SIZE] and now <= horizon(cursors[NEWEST], span.length))
+    ):
         cursors[LATE] += 1
         return
     last = window.levels[RIGHT, 0]

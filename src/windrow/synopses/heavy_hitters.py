@@ -14,7 +14,7 @@ from windrow.synopses.block_keeper import BlockKeeper
 from windrow.synopses.blocks import Blocks, N, Terms
 from windrow.synopses.blocks_cover import FIRST, LAST, SHORTEST, SIZE, Cover
 from windrow.synopses.due import after_each
-from windrow.synopses.elements import check_elements, check_every, check_order
+from windrow.synopses.elements import as_instants, check_elements, check_every, check_order
 from windrow.synopses.quantiles import why_not_eps
 from windrow.synopses.total_order import Keys, to_keys, to_numbers
 
@@ -101,7 +101,7 @@ class ArasuMankuHeavyHitters(Synopsis):
 
     def update(self, on: Instants, x: Numbers) -> None:
         """Take in the next elements, in order."""
-        on, x = np.ascontiguousarray(on, np.int64), np.asarray(x)
+        on, x = as_instants(on), np.asarray(x)
         check_elements(on, x, np.dtype(np.float64))
         if self.timed:
             self.newest = check_order(on, self.newest)

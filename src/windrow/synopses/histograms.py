@@ -12,7 +12,7 @@ from windrow.errors import DataError, SpecError
 from windrow.synopses import histograms_exponential as exponential
 from windrow.synopses import histograms_variance as spread
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention
-from windrow.synopses.due import Due
+from windrow.synopses.due import NO_INSTANTS, Due
 from windrow.synopses.estimator import Array, Elements, Estimator, named, unnamed
 from windrow.synopses.histograms_exponential import COUNT, MEAN, SUM, Buckets, caps_for
 from windrow.synopses.histograms_variance import Rules, VarianceBuckets
@@ -115,8 +115,27 @@ class ExponentialHistogram(Histogram):
         window = (self._clock, self.by_time, self.length, self.what)
         return int(exponential.roll(self._counts, self._sums, *window, *elements, due, at))
 
+    def _run(self, elements: Elements, ends: Instants, moments: Instants = NO_INSTANTS) -> Due:
+        if elements[2].sum(dtype=np.float64) + float(self._sums.cursors[exponential.TOTAL]) <= MOST:
+            return super()._run(elements, ends, moments)
+        # Some window may be too large. If one is, nothing of the batch is taken in.
+        before, newest = {name: array.copy() for name, array in self._state.items()}, self.newest
+        try:
+            return super()._run(elements, ends, moments)
+        except DataError:
+            self._restore(before)
+            self.newest = newest
+            raise
+
+    def _too_large(self) -> DataError:
+        return DataError(
+            f"{self.aggregate!r}: the sum of a window is past 62 bits; divide column {self.aggregate.column!r}"
+        )
+
     def _grow(self, elements: Elements, at: int) -> None:
         _, counted, summed = elements
+        if self._sums.first.size >= exponential.MOST_LEVELS:
+            raise self._too_large()
         if not exponential.has_room(self._counts, counted[at]):
             self._counts = self._counts.grown()
         if not exponential.has_room(self._sums, summed[at]):
@@ -133,8 +152,8 @@ class ExponentialHistogram(Histogram):
                 f"{self.aggregate!r}: an exponential histogram sums whole numbers that are not negative; "
                 f"{x[wrong][0]} is none"
             )
-        if x.sum() + float(self._sums.cursors[exponential.TOTAL]) > MOST:
-            raise DataError(f"{self.aggregate!r}: the sum is past 62 bits; divide column {self.aggregate.column!r}")
+        if x.size and x.max() > MOST:
+            raise self._too_large()
         counted = np.ones(x.size, np.int64) if self.what == MEAN and self.by_time else nothing
         return counted, x.astype(np.int64)
 
@@ -173,6 +192,7 @@ class VarianceHistogram(Histogram):
     time: ClassVar[str] = "O(1) an element, amortised; O(1) an answer"
     space: ClassVar[str] = "O(1/ε²·log R) buckets"
     error: ClassVar[str] = "ε, relative, always"
+    version: ClassVar[int] = 2
     keeps: ClassVar[tuple[type[AggregateFunction], ...]] = (Variance, Stddev)
 
     def __init__(

@@ -21,13 +21,15 @@ from numba import njit
 
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.due import Due, give, is_due
-from windrow.synopses.moves import INLINED
+from windrow.synopses.moves import INLINED, horizon
 
 Array: TypeAlias = npt.NDArray[Any]
 
 TOTAL, TOP, EARLIEST, HORIZON = range(4)
 """The cursors: all ones in buckets, the level of the oldest bucket (-1: none), the first one ever, what has left."""
 LEVELS = 8
+MOST_LEVELS = 64
+LARGEST = int(np.iinfo(np.int64).max)
 
 
 class Buckets(NamedTuple):
@@ -76,7 +78,8 @@ def caps_for(eps: float) -> tuple[int, int]:
 def has_room(buckets: Buckets, amount: int) -> bool:
     """Whether there are enough levels for so many more ones."""
     levels = buckets.first.size
-    return bool(levels > 62 or buckets.cursors[TOTAL] + amount < np.int64(1) << levels)
+    most = LARGEST if levels > 62 else (np.int64(1) << levels) - 1
+    return bool(buckets.cursors[TOTAL] <= most - amount)
 
 
 @njit(cache=True, **INLINED)
@@ -157,17 +160,17 @@ def _drop_oldest(buckets: Buckets, level: int, many: int) -> None:
 
 
 @njit(cache=True, **INLINED)
-def expire(buckets: Buckets, horizon: int) -> None:
-    """Drop the buckets of which nothing is later than the horizon."""
+def expire(buckets: Buckets, out: int) -> None:
+    """Drop the buckets of which nothing is later than what is out of the window."""
     cursors = buckets.cursors
-    cursors[HORIZON] = horizon
+    cursors[HORIZON] = out
     while cursors[TOP] >= 0:
         top = cursors[TOP]
         if buckets.runs[top] == 0:
             cursors[TOP] -= 1
             continue
         oldest = buckets.first[top]
-        if buckets.stamp[top, oldest] > horizon:
+        if buckets.stamp[top, oldest] > out:
             return
         many = buckets.many[top, oldest]
         cursors[TOTAL] -= many << top
@@ -218,17 +221,19 @@ def roll(
     for i in range(at, on.size + 1):
         while is_due(due, i):
             if due.moments.size:
-                horizon = due.moments[due.given[0]] - length
-                expire(counts, horizon)
-                expire(sums, horizon)
+                out = horizon(due.moments[due.given[0]], length)
+                expire(counts, out)
+                expire(sums, out)
             give(due, answer(counts, sums, clock, by_time, length, what), 0)
-        if i == on.size or not (has_room(counts, amounts[i]) and has_room(sums, x[i])):
+        if i == on.size:
+            return i
+        stamp = on[i] if by_time else clock[SEEN] + 1
+        expire(counts, horizon(stamp, length))
+        expire(sums, horizon(stamp, length))
+        if not (has_room(counts, amounts[i]) and has_room(sums, x[i])):
             return i
         clock[SEEN] += 1
-        stamp = on[i] if by_time else clock[SEEN]
         clock[LATEST] = stamp
-        expire(counts, stamp - length)
-        expire(sums, stamp - length)
         if amounts[i]:
             insert(counts, stamp, amounts[i])
         if x[i]:

@@ -19,6 +19,9 @@ on what is left of the bucket stay below 0.7 eps · V, and the number of element
 
 Nothing is ever subtracted. B*(m) is the union of a tail, one a bucket, computed once for all older buckets, and of what
 came since; tails are computed anew when the older buckets are used up or merged, which is seldom enough to cost little.
+
+Infinities and NaN are in no bucket, since no bucket that has one could be merged. While one is in the window, the
+variance is NaN.
 """
 
 from __future__ import annotations
@@ -31,14 +34,15 @@ from numba import njit
 
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.due import Due, give, is_due
-from windrow.synopses.moves import INLINED
+from windrow.synopses.moves import INLINED, horizon
 
 Array: TypeAlias = npt.NDArray[Any]
 Moments: TypeAlias = tuple[float, float, float]
 
-SEEN, FRONT, MIDDLE, END, MADE, QUOTA, EARLIEST, HORIZON = range(8)
+SEEN, FRONT, MIDDLE, END, MADE, QUOTA, EARLIEST, HORIZON, STRANGE, STRANGE_BEFORE = range(10)
 """The cursors: elements so far; the oldest bucket, the end of the tails, the end of the buckets; buckets made since the
-last merging, and how many may be; the first moment ever, and what has left."""
+last merging, and how many may be; the first moment ever, and what has left; the moments of the last two elements that
+are infinite or NaN."""
 ROOM = 64
 LEAST_QUOTA = 32
 
@@ -59,7 +63,7 @@ class VarianceBuckets(NamedTuple):
     def make(cls, room: int = ROOM) -> VarianceBuckets:
         """No buckets yet."""
         limits = np.iinfo(np.int64)
-        cursors = np.array([0, 0, 0, 0, 0, LEAST_QUOTA, limits.max, limits.min], np.int64)
+        cursors = np.array([0, 0, 0, 0, 0, LEAST_QUOTA, limits.max, *[limits.min] * 3], np.int64)
         return cls(np.zeros(room, np.int64), np.zeros((room, 3)), np.zeros((room, 3)), np.zeros((1, 3)), cursors)
 
     def grown(self) -> VarianceBuckets:
@@ -157,11 +161,11 @@ def _retail(b: VarianceBuckets) -> None:
 
 
 @njit(cache=True, **INLINED)
-def _expire(b: VarianceBuckets, horizon: int) -> None:
-    """Drop the buckets of which nothing is later than the horizon."""
+def _expire(b: VarianceBuckets, out: int) -> None:
+    """Drop the buckets of which nothing is later than what is out of the window."""
     cursors = b.cursors
-    cursors[HORIZON] = horizon
-    while cursors[FRONT] < cursors[END] and b.stamp[cursors[FRONT]] <= horizon:
+    cursors[HORIZON] = out
+    while cursors[FRONT] < cursors[END] and b.stamp[cursors[FRONT]] <= out:
         cursors[FRONT] += 1
     if cursors[FRONT] >= cursors[MIDDLE] and cursors[END] - cursors[FRONT] > 1:
         _retail(b)
@@ -189,7 +193,11 @@ def _has_room(b: VarianceBuckets) -> bool:
 def _take(b: VarianceBuckets, rules: Rules, stamp: int, x: float) -> None:
     """Take in one element."""
     cursors = b.cursors
-    _expire(b, stamp - rules.length)
+    _expire(b, horizon(stamp, rules.length))
+    if not np.isfinite(x):
+        cursors[STRANGE_BEFORE] = cursors[STRANGE]
+        cursors[STRANGE] = stamp
+        return
     cursors[EARLIEST] = min(cursors[EARLIEST], stamp)
     newest = cursors[END] - 1
     one = (1.0, x, 0.0)
@@ -239,10 +247,17 @@ def estimate(b: VarianceBuckets, rules: Rules) -> tuple[float, float]:
 
 
 @njit(cache=True, **INLINED)
+def _strange(b: VarianceBuckets) -> int:
+    """How many elements in the window are infinite or NaN: 0, 1, or 2 for more than one."""
+    out = b.cursors[HORIZON]
+    return int(b.cursors[STRANGE] > out) + int(b.cursors[STRANGE_BEFORE] > out)
+
+
+@njit(cache=True, **INLINED)
 def answer(b: VarianceBuckets, rules: Rules, root: bool) -> float:
     """The variance, or its root; not a number for fewer than two elements."""
     n, spread = estimate(b, rules)
-    if n < 2.0:
+    if n < 2.0 or _strange(b):
         return np.nan
     variance = spread / (n - 1.0)
     return float(np.sqrt(variance)) if root else variance
@@ -254,8 +269,8 @@ def roll(b: VarianceBuckets, rules: Rules, root: bool, on: Array, x: Array, due:
     for i in range(at, on.size + 1):
         while is_due(due, i):
             if due.moments.size:
-                _expire(b, due.moments[due.given[0]] - rules.length)
-            give(due, answer(b, rules, root), 0)
+                _expire(b, horizon(due.moments[due.given[0]], rules.length))
+            give(due, answer(b, rules, root), int(estimate(b, rules)[0]) + _strange(b))
         if i == on.size or not _has_room(b):
             return i
         b.cursors[SEEN] += 1

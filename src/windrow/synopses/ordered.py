@@ -12,7 +12,8 @@ from windrow.aggregates import AggregateFunction, Mode
 from windrow.errors import SpecError, UnsupportedError
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
 from windrow.synopses.due import NO_INSTANTS, Due, after_each, nullable
-from windrow.synopses.elements import NEVER, check_elements, check_every, check_order
+from windrow.synopses.elements import NEVER, as_instants, check_elements, check_every, check_order
+from windrow.synopses.moves import horizon
 from windrow.synopses.packing import pack_arrays, unpack_arrays
 from windrow.synopses.ranks import merge_orders, place_of, roll_ranks, sort_order, still_there
 from windrow.synopses.rolling import Span
@@ -173,7 +174,7 @@ class Ordered(Synopsis):
         self._shelves = None
 
     def _elements(self, on: Instants, x: Numbers) -> tuple[Ints, Ints]:
-        on, x = np.ascontiguousarray(on, np.int64), np.asarray(x)
+        on, x = as_instants(on), np.asarray(x)
         check_elements(on, x, np.dtype(np.int64 if self.integral else np.float64))
         if self.span.timed:
             self.newest = check_order(on, self.newest)
@@ -195,7 +196,7 @@ class Ordered(Synopsis):
         gone = self._leaving(int(on[-1]), keys.size)
         self._head += gone
         if self.span.timed:
-            stay = int(np.searchsorted(on, on[-1] - self.span.length, "right"))
+            stay = int(np.searchsorted(on, horizon(int(on[-1]), self.span.length), "right"))
         else:
             stay = max(0, keys.size - self.span.length)
         self._append(on[stay:], keys[stay:])
@@ -229,7 +230,7 @@ class Ordered(Synopsis):
         """How many elements are no longer in the window at a moment, once so many more have come."""
         if not self.span.timed:
             return min(self.size, max(0, self.size + more - self.span.length))
-        return int(np.searchsorted(self._times[self._head : self._tail], now - self.span.length, "right"))
+        return int(np.searchsorted(self._times[self._head : self._tail], horizon(now, self.span.length), "right"))
 
     def _expire(self, now: int) -> None:
         gone = self._leaving(now)

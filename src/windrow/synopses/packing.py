@@ -77,11 +77,6 @@ def _check(about: Mapping[str, Any], kind: str, version: int, arguments: Mapping
     if about["kind"] != kind:
         raise SourceError(f"these bytes are the state of a synopsis {about['kind']}; it must be one of {kind}")
     check_version(f"these bytes are a state of {kind}", about["version"], version, "start with an empty synopsis")
-    if about["version"] < version:
-        raise SourceError(
-            f"these bytes are a state of {kind} of version {about['version']}, written by an older Windrow; this one "
-            f"goes on from version {version} only: start with an empty synopsis"
-        )
     before, remedy = about["arguments"], "make the synopsis with the same arguments"
     check_same(f"the state of {kind} was saved", before, arguments, {**before, **arguments}, remedy)
 

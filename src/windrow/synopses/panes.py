@@ -16,6 +16,7 @@ from windrow.synopses.batches import BatchRing
 from windrow.synopses.bulk import sum_up
 from windrow.synopses.elements import check_every
 from windrow.synopses.exact import Array
+from windrow.synopses.moves import horizon
 from windrow.synopses.ring import HEAD, SMALLEST, TAIL
 from windrow.synopses.rolling import MOVES, Moves
 from windrow.synopses.stacks import BACK, ZERO, both, partials_are_full, pop
@@ -52,7 +53,11 @@ def _leaves(window: Any, span: Any, now: Any) -> Any:
         oldest = cursors[OPEN_PANE]
     else:
         return False
-    return oldest * cursors[LENGTH] < now - span.length
+    length = cursors[LENGTH]
+    if oldest < 0:
+        # Where the pane begins may be past 64 bits, but where it ends is not.
+        return (oldest + 1) * length < horizon(now, span.length - length)
+    return oldest * length < horizon(now, span.length)
 
 
 def _evict(tag: Any, window: Any) -> None:
@@ -135,7 +140,7 @@ class Panes(BatchRing):
     error: ClassVar[str] = "none where a pane ends; in between up to one pane of elements is missing"
     rings: ClassVar[tuple[str, ...]] = ("panes", "sizes", "partials")
     positions: ClassVar[int] = 3
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __init__(
         self,

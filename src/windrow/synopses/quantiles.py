@@ -13,7 +13,7 @@ from windrow.aggregates import AggregateFunction, Median
 from windrow.errors import SpecError, UnsupportedError
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, Synopsis
 from windrow.synopses.due import NO_INSTANTS, NOW, Due, after_each, nullable
-from windrow.synopses.elements import NEVER, check_elements, check_every, check_order
+from windrow.synopses.elements import NEVER, as_instants, check_elements, check_every, check_order
 from windrow.synopses.total_order import Keys, to_keys, to_numbers
 
 Phi = float | npt.ArrayLike
@@ -105,7 +105,7 @@ class CompiledQuantiles(QuantileSynopsis):
 
     def _elements(self, on: Instants, x: Numbers) -> tuple[Instants, Keys]:
         """Elements as the kernels take them, if they are ones that can come now."""
-        on, x = np.ascontiguousarray(on, np.int64), np.asarray(x)
+        on, x = as_instants(on), np.asarray(x)
         check_elements(on, x, np.dtype(np.float64))
         if self.timed:
             self.newest = check_order(on, self.newest)

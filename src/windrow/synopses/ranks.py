@@ -16,6 +16,7 @@ from numba.extending import intrinsic
 
 from windrow.synopses.algebra import move
 from windrow.synopses.due import Due, give, is_due
+from windrow.synopses.moves import horizon
 
 DIGIT, PASSES = 11, 6
 """Keys are sorted by six digits of eleven bits, the last one first."""
@@ -217,7 +218,7 @@ def roll_ranks(ranked: Any, times: Any, held: int, rank: Any, length: int, phi: 
         while is_due(due, taken + i - held):
             if due.moments.size:
                 now = due.moments[due.given[0]]
-                while head < i and times[head] <= now - length:
+                while head < i and times[head] <= horizon(now, length):
                     below -= rank[head] < p
                     exclude(words, used, rank[head])
                     head += 1
@@ -230,7 +231,7 @@ def roll_ranks(ranked: Any, times: Any, held: int, rank: Any, length: int, phi: 
             give(due, key, i - head)
         if i == ranked.size:
             break
-        while head < i and (times[head] <= times[i] - length if times.size else i - head == length):
+        while head < i and (times[head] <= horizon(times[i], length) if times.size else i - head == length):
             below -= rank[head] < p
             exclude(words, used, rank[head])
             head += 1

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from windrow.synopses.moves import horizon
+
 HEAD, TAIL = 0, 1
 """Cursors of every ring: the position of the oldest element, and that of the next one to come."""
 SMALLEST = 16
@@ -17,7 +19,7 @@ def oldest_leaves(window: Any, span: Any, now: Any) -> Any:
     """Whether the oldest element of a ring leaves when one of `now` comes: the count is full, or it is too old."""
     head, tail = window.cursors[HEAD], window.cursors[TAIL]
     if span.timed:
-        return head < tail and window.times[head & (window.times.size - 1)] <= now - span.length
+        return head < tail and window.times[head & (window.times.size - 1)] <= horizon(now, span.length)
     return tail - head == span.length
 
 

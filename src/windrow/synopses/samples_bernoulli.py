@@ -18,7 +18,7 @@ from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import EXACT, Accuracy, Retention
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
-from windrow.synopses.moves import INLINED
+from windrow.synopses.moves import INLINED, horizon
 from windrow.synopses.samples import Sample, check_probability
 from windrow.synopses.samples_common import SEEN, Common, can_tick, give_answer, go_on, lags, tick
 from windrow.synopses.samples_random import failures
@@ -40,7 +40,7 @@ class Ring(NamedTuple):
 def _drop(ring: Ring, common: Common, moment: int) -> None:
     """Drop the items that have left the window."""
     cursors = ring.cursors
-    while cursors[HELD] and ring.stamp[cursors[FIRST]] <= moment - common.length:
+    while cursors[HELD] and ring.stamp[cursors[FIRST]] <= horizon(moment, common.length):
         drop_item(common.slots, cursors[FIRST])
         cursors[FIRST] = (cursors[FIRST] + 1) % ring.stamp.size
         cursors[HELD] -= 1

@@ -26,7 +26,7 @@ from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import EXACT, Accuracy, Retention
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
-from windrow.synopses.moves import INLINED
+from windrow.synopses.moves import INLINED, horizon
 from windrow.synopses.samples import Sample
 from windrow.synopses.samples_common import Common, can_tick, give_answer, go_on, lags, tick
 from windrow.synopses.samples_random import below, uniform
@@ -89,7 +89,7 @@ def _enter(reservoir: Reservoir, common: Common, moment: int, x: float) -> None:
 def _forget(reservoir: Reservoir, common: Common, moment: int) -> None:
     """Drop the items that have left the window."""
     cursors = reservoir.cursors
-    while cursors[OLDEST] >= 0 and reservoir.stamp[cursors[OLDEST]] <= moment - common.length:
+    while cursors[OLDEST] >= 0 and reservoir.stamp[cursors[OLDEST]] <= horizon(moment, common.length):
         drop_item(common.slots, cursors[OLDEST])
         _unlink(reservoir, cursors[OLDEST])
 

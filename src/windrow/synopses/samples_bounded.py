@@ -18,7 +18,7 @@ from windrow.aggregates import AggregateFunction
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
-from windrow.synopses.moves import INLINED
+from windrow.synopses.moves import INLINED, horizon
 from windrow.synopses.samples import Sample
 from windrow.synopses.samples_common import Common, can_tick, give_answer, go_on, lags, tick
 from windrow.synopses.samples_order import select
@@ -157,8 +157,8 @@ def _expire(candidates: Ranked, tests: Ranked, common: Common, moment: int) -> b
     that left before are dropped first: one of them, in the way of a new test, would bias the sample.
     """
     changed = False
-    out = moment - common.length
-    doubly_out = out - common.length
+    out = horizon(moment, common.length)
+    doubly_out = horizon(out, common.length)
     while tests.cursors[OLDEST] >= 0 and tests.stamp[tests.cursors[OLDEST]] <= doubly_out:
         _remove(tests, tests.cursors[OLDEST])
         changed = True

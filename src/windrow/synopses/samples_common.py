@@ -10,7 +10,7 @@ from numba import njit
 
 from windrow.synopses.due import Due, give
 from windrow.synopses.histograms_exponential import Buckets, estimate, expire, has_room, insert
-from windrow.synopses.moves import INLINED
+from windrow.synopses.moves import INLINED, horizon
 from windrow.synopses.samples_random import Random
 from windrow.synopses.samples_slots import SIZE, Slots, moments, quantile
 
@@ -48,7 +48,7 @@ def tick(common: Common, on: int) -> int:
     moment = common.clock[SEEN]
     if common.by_time:
         moment = on
-        expire(common.counts, moment - common.length)
+        expire(common.counts, horizon(moment, common.length))
         insert(common.counts, moment, 1)
     common.clock[NEWEST] = moment
     return int(moment)
@@ -58,7 +58,7 @@ def tick(common: Common, on: int) -> int:
 def go_on(common: Common, now: int) -> None:
     """Let time go on without an element."""
     common.clock[NEWEST] = now
-    expire(common.counts, now - common.length)
+    expire(common.counts, horizon(now, common.length))
 
 
 @njit(cache=True, **INLINED)
@@ -84,7 +84,7 @@ def answer(common: Common) -> float:
         return float(mean)
     if what == SUM:
         return float(mean * window_size(common))
-    if n < 2.0:
+    if n < 2.0 or window_size(common) < 2.0:  # slots with replacement may all hold the one element that there is
         return np.nan
     variance = spread / (n - 1.0)
     return float(np.sqrt(variance)) if what == STDDEV else float(variance)
@@ -100,4 +100,4 @@ def lags(common: Common, due: Due) -> bool:
 def give_answer(common: Common, due: Due) -> None:
     """Write down what the sample tells as the answer that is due."""
     told = answer(common)
-    give(due, told, common.slots.cursors[SIZE])
+    give(due, told, min(common.slots.cursors[SIZE], np.int64(window_size(common))))

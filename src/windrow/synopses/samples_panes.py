@@ -27,7 +27,7 @@ from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import EXACT, Accuracy, Retention, check_whole
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
-from windrow.synopses.moves import INLINED
+from windrow.synopses.moves import INLINED, horizon
 from windrow.synopses.samples import Sample
 from windrow.synopses.samples_common import NEWEST, SEEN, Common, can_tick, give_answer, go_on, lags, tick
 from windrow.synopses.samples_random import Random, below, failures, scramble, uniform
@@ -57,7 +57,7 @@ class Panes(NamedTuple):
 def _drop(panes: Panes, moment: int, length: int) -> None:
     """Drop the panes that have left the window."""
     cursors, ring = panes.cursors, panes.number.size
-    while cursors[HELD] and panes.newest[cursors[FIRST]] <= moment - length:
+    while cursors[HELD] and panes.newest[cursors[FIRST]] <= horizon(moment, length):
         cursors[FIRST] = (cursors[FIRST] + 1) % ring
         cursors[HELD] -= 1
 
@@ -113,12 +113,12 @@ def hypergeometric(random: Random, marked: int, others: int, draws: int) -> int:
 
 
 @njit(cache=True, **INLINED)
-def _list_items(panes: Panes, pane: int, horizon: int) -> int:
+def _list_items(panes: Panes, pane: int, out: int) -> int:
     """List where the items are that a pane takes part with in a merge: how many there are."""
     elements, size = panes.elements[pane], panes.stamp.shape[1]
     items = 0
     for i in range(min(elements, size)):
-        if elements > size or panes.stamp[pane, i] > horizon:
+        if elements > size or panes.stamp[pane, i] > out:
             panes.scratch[items] = i
             items += 1
     return items
@@ -128,16 +128,16 @@ def _list_items(panes: Panes, pane: int, horizon: int) -> int:
 def _merge(panes: Panes, common: Common, random: Random) -> None:
     """Let the items of the sample be a merge of all reservoirs."""
     slots, cursors, ring, size = common.slots, panes.cursors, panes.number.size, panes.stamp.shape[1]
-    horizon = common.clock[NEWEST] - common.length
+    out = horizon(common.clock[NEWEST], common.length)
     left = 0
     for j in range(cursors[HELD]):
         pane = (cursors[FIRST] + j) % ring
-        items = _list_items(panes, pane, horizon)
+        items = _list_items(panes, pane, out)
         left += panes.elements[pane] if panes.elements[pane] > size else items
     wanted, put = min(slots.values.size, left), 0
     for j in range(cursors[HELD]):
         pane = (cursors[FIRST] + j) % ring
-        items = _list_items(panes, pane, horizon)
+        items = _list_items(panes, pane, out)
         elements = panes.elements[pane] if panes.elements[pane] > size else items
         left -= elements
         drawn = hypergeometric(random, elements, left, wanted)
@@ -146,7 +146,7 @@ def _merge(panes: Panes, common: Common, random: Random) -> None:
             at = taken + below(random, items - taken)
             i = panes.scratch[at]
             panes.scratch[at] = panes.scratch[taken]
-            if panes.stamp[pane, i] > horizon:
+            if panes.stamp[pane, i] > out:
                 put_item(slots, put, panes.value[pane, i])
                 put += 1
     for slot in range(put, slots.values.size):

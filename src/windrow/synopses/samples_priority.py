@@ -18,7 +18,7 @@ from numba import njit
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
-from windrow.synopses.moves import INLINED
+from windrow.synopses.moves import INLINED, horizon
 from windrow.synopses.samples import Sample
 from windrow.synopses.samples_chain import unrolled
 from windrow.synopses.samples_common import Common, can_tick, give_answer, go_on, lags, tick
@@ -41,11 +41,11 @@ class Stairs(NamedTuple):
 
 
 @njit(cache=True, **INLINED)
-def _left(stairs: Stairs, slot: int, horizon: int) -> tuple[int, int]:
-    """Where the oldest element of a slot is that is later than the horizon, and how many there are."""
+def _left(stairs: Stairs, slot: int, out: int) -> tuple[int, int]:
+    """Where the oldest element of a slot is that is later than what is out of the window, and how many there are."""
     room = stairs.stamp.shape[1]
     head, held = stairs.head[slot], stairs.held[slot]
-    while held and stairs.stamp[slot, head] <= horizon:
+    while held and stairs.stamp[slot, head] <= out:
         head = head + 1 if head + 1 < room else 0
         held -= 1
     return head, held
@@ -56,7 +56,7 @@ def _take(stairs: Stairs, common: Common, slot: int, moment: int, x: float) -> N
     """Let one slot take in one element."""
     room = stairs.stamp.shape[1]
     item = stairs.head[slot]
-    head, held = _left(stairs, slot, moment - common.length)
+    head, held = _left(stairs, slot, horizon(moment, common.length))
     priority = uniform(common.random)
     end = head + held if head + held < room else head + held - room
     while held:
@@ -77,7 +77,7 @@ def _take(stairs: Stairs, common: Common, slot: int, moment: int, x: float) -> N
 def _advance(stairs: Stairs, common: Common, now: int) -> None:
     go_on(common, now)
     for slot in range(stairs.head.size):
-        head, held = _left(stairs, slot, now - common.length)
+        head, held = _left(stairs, slot, horizon(now, common.length))
         if held == stairs.held[slot]:
             continue
         stairs.head[slot], stairs.held[slot] = head, held

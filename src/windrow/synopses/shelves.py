@@ -14,6 +14,7 @@ from numba import njit
 
 from windrow.synopses.algebra import WITHOUT_COUNTING, move
 from windrow.synopses.due import Due, give, is_due
+from windrow.synopses.moves import horizon
 from windrow.synopses.ranks import place_of
 
 WIDTH, SPARE = 256, 2
@@ -220,7 +221,7 @@ def roll_shelves(
         while is_due(due, at - begin):
             if due.moments.size:
                 now = due.moments[due.given[0]]
-                while head < at and times[head] <= now - span.length:
+                while head < at and times[head] <= horizon(now, span.length):
                     remove(shelves, keys[head])
                     head += 1
                 ends[0] = head
@@ -230,7 +231,9 @@ def roll_shelves(
             give(due, key, at - head)
         if at == keys.size or shelves.cursors[FREE] < 2:
             return
-        while head < at and (times[head] <= times[at] - span.length if span.timed else at - head == span.length):
+        while head < at and (
+            times[head] <= horizon(times[at], span.length) if span.timed else at - head == span.length
+        ):
             remove(shelves, keys[head])
             head += 1
         put(shelves, keys[at])

@@ -108,6 +108,9 @@ class Kept:
                     "count as tuples; drop them before, or choose a synopsis that keeps to time"
                 )
             group, place, x = (column[values.valid] for column in (group, place, x))
+        if place.dtype != np.int64:
+            # Windows begin and end at whole numbers, so the part after the point makes no difference.
+            place = np.floor(place).astype(np.int64)
         # A window has what is before its end, and a retention what is up to a moment.
         self._waiting.append((group, place + 1, x))
 

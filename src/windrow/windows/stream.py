@@ -25,7 +25,7 @@ from windrow.windows.panes import Indices, Panes
 from windrow.windows.request import Slide
 from windrow.windows.slider import Slider
 
-VERSION = 1
+VERSION = 2
 KIND = "slide"
 """The kind of a saved bucket."""
 
