@@ -132,11 +132,10 @@ def test_row_groups_that_overlap_are_mixed_in_the_right_order(spark, small, want
 def test_files_in_no_order_fall_back_and_say_so(spark, small, wanted, many_chunks, tmp_path):
     pq.write_table(small, tmp_path / "jumbled.parquet", row_group_size=200)
     source = wr.parquet(spark, str(tmp_path / "jumbled.parquet"))
-    told = wr.explain(source, QUERIES["delta"], on="t", by="g")
-    assert told.plan == "shuffle"
-    assert "not in the order of `on`" in str(told)
-    with pytest.raises(UnsupportedError, match=r"plan='scan'.*not in the order of `on`"):
-        wr.frames(source, QUERIES["delta"], on="t", by="g", plan="scan")
+    for plan in ("auto", "scan"):
+        told = wr.explain(source, QUERIES["delta"], on="t", by="g", plan=plan)
+        assert told.plan == "shuffle"
+        assert "not in the order of `on`" in str(told)
     assert found(source, "delta", "auto") == wanted("delta")
     assert found(source, "threshold", "auto") == wanted("threshold")
 

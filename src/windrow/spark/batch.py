@@ -13,6 +13,7 @@ from windrow.errors import UnsupportedError, WindrowError
 from windrow.frames import Scheme
 from windrow.frames.predicate import parse_predicate
 from windrow.frames.request import Request
+from windrow.spark.chunks import OutOfOrder
 from windrow.spark.native import native_frames, why_not_native
 from windrow.spark.nulls import settle_nulls, settle_scanned
 from windrow.spark.parquet import ParquetSource, check_files
@@ -134,7 +135,7 @@ def plan_frames(
             how = f"{len(scan.chunks)} chunk(s) read with pyarrow, no sort, no shuffle"
             reason = f"Parquet in the order of {request.on!r}: {how}"
             return Choice("scan", (reason,)), scan_frames(source, scan, schema)  # type: ignore[arg-type]
-        if plan == "scan":
+        if plan == "scan" and not isinstance(scan, OutOfOrder):
             raise UnsupportedError(f"plan='scan': {scan}")
         against += [f"no scan: {scan}"] if isinstance(source, ParquetSource) else []
     elif isinstance(source, ParquetSource):

@@ -39,6 +39,12 @@ class Chunk:
     row_groups: tuple[RowGroup, ...]
 
 
+class OutOfOrder(str):
+    """A reason against a scan that only the data can give, so that a scan which was asked for falls back."""
+
+    __slots__ = ()
+
+
 def why_not_chunks(row_groups: Sequence[RowGroup], chunks: Sequence[Chunk]) -> str | None:
     """Why these row groups should not be read in chunks; None if they can be."""
     rows = sum(group.rows for group in row_groups)
@@ -46,10 +52,10 @@ def why_not_chunks(row_groups: Sequence[RowGroup], chunks: Sequence[Chunk]) -> s
         return f"a row group has more than {MOST_ROWS_A_GROUP:,} rows"
     read = sum(group.rows for chunk in chunks for group in chunk.row_groups if group.low < _or(chunk.upto, np.inf))
     if read - rows > MOST_READ_TWICE * rows:
-        return "the files are not in the order of `on`: too many row groups overlap"
+        return OutOfOrder("the files are not in the order of `on`: too many row groups overlap")
     largest = max(group.rows for group in row_groups)
     if _most_waiting(row_groups) > min(MOST_ROWS_A_GROUP, MOST_WAITING * largest):
-        return "the files are not in the order of `on`: too many row groups overlap at one place"
+        return OutOfOrder("the files are not in the order of `on`: too many row groups overlap at one place")
     return None
 
 
