@@ -191,7 +191,7 @@ def state_of(aggregate: AggregateFunction) -> str:
     """What is kept of the values of a frame."""
     size = len(aggregate.zero_state(False))
     if aggregate.form == "values":
-        return "the different values and their counts"
+        return "the different values and their counts" + ("; with eps a summary" if aggregate.ranks_suffice else "")
     return f"{size} number{'s' if size > 1 else ''}" + (", by its options" if aggregate.form == "row" else "")
 
 

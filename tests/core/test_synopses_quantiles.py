@@ -21,11 +21,11 @@ from synopsis_contract import (
     rank_errors,
     window_at,
 )
+from windrow.aggregates.summary import Summary, band_of, bound_ranks, compress, insert_run
 from windrow.errors import DataError, SourceError, SpecError, UnsupportedError
 from windrow.synopses import Accuracy, Retention
 from windrow.synopses.arasu_manku import ArasuMankuFixed, ArasuMankuVariable
 from windrow.synopses.gk import GreenwaldKhanna
-from windrow.synopses.gk_summary import Summary, band_of, bound_ranks, compress, insert_run
 from windrow.synopses.heavy_hitters import ArasuMankuHeavyHitters
 from windrow.synopses.kll import KLLPanes
 from windrow.synopses.total_order import to_keys, to_numbers

@@ -94,6 +94,21 @@ def test_ranges_find_the_frames_across_seams(as_frame, wanted, name, monkeypatch
     assert found(as_frame, name, "shuffle") == wanted(name)
 
 
+def test_explain_says_which_aggregates_hold_the_values_of_open_frames(spark) -> None:
+    df = spark.range(10).selectExpr("id as t", "double(id) as x")
+    agg = {
+        "m": wr.median("x"),
+        "q": wr.quantile("x", 0.9, eps=0.01),
+        "often": wr.mode("x", max_values=50),
+        "n": wr.count(),
+    }
+    told = str(wr.explain(df, wr.Delta({"x": 3.0}), on="t", agg=agg))
+    assert "'m' holds every different value of each open frame, up to max_values=10,000,000; eps= makes it a" in told
+    assert "'q' holds a summary of each open frame, within eps=0.01" in told
+    assert "'often' holds every different value of each open frame, up to max_values=50\n" in told + "\n"
+    assert "'n'" not in told
+
+
 @pytest.mark.parametrize("more", ["", "segments", "close"])
 def test_a_column_is_as_good_as_a_text(as_frame, more):
     options = {"segments": True} if more == "segments" else {}

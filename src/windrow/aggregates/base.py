@@ -43,6 +43,8 @@ Options: TypeAlias = npt.NDArray[Any]
 Counted: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]
 """The state of form `"values"`: the different values in order, and how often each came."""
 
+MOST_VALUES = 10_000_000
+"""How many different values a state of form `"values"` keeps unless the aggregate says otherwise: up to 320 MB."""
 THESIS = "On a design space for sliding windows (2011), table 3.1"
 
 
@@ -141,6 +143,8 @@ class AggregateFunction:
     """Whether the result sums up all values, and so bears the loss of some, rather than being one or some of them."""
     order_sensitive: ClassVar[bool] = False
     """Whether the result depends on the order of the values."""
+    ranks_suffice: ClassVar[bool] = False
+    """Whether values in the form `"values"` may be summarised, if their ranks stay within the aggregate's `eps`."""
     source: ClassVar[str] = "user-defined"
     """Where the aggregate is described."""
     builtin: ClassVar[bool] = False
@@ -177,7 +181,7 @@ class AggregateFunction:
 
     def __repr__(self) -> str:
         shown = []
-        for i, option in enumerate(fields(self)):
+        for i, option in enumerate(sorted(fields(self), key=lambda option: bool(option.kw_only))):
             value = getattr(self, option.name)
             if option.default is MISSING or i == 0:
                 shown += [] if value == option.default else [repr(value)]
@@ -199,6 +203,18 @@ class AggregateFunction:
     def bounded(self) -> bool:
         """Whether the state is of one size, however many values there are."""
         return self.kind != "holistic"
+
+    @property
+    def rank_error(self) -> float:
+        """By which share of all values a rank may be off in the state; 0 if all values are kept."""
+        return float(getattr(self, "eps", 0.0)) if self.ranks_suffice else 0.0
+
+    @property
+    def most_values(self) -> int | None:
+        """How many different values a state may keep; None if it does not keep all values."""
+        if self.form != "values" or self.rank_error:
+            return None
+        return int(getattr(self, "max_values", MOST_VALUES))
 
     def options(self, integral: bool) -> Options:
         """The numbers that the functions take as their last argument, for a state in integers or in floats."""

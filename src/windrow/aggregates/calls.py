@@ -40,7 +40,7 @@ def as_call(function: str, arguments: str, option: str, column: str = "") -> Agg
 
 def _options(kind: type[AggregateFunction]) -> list[Any]:
     """What a call can give after the column."""
-    return [field for field in fields(kind) if field.name != "column"]
+    return [field for field in fields(kind) if field.name != "column" and not field.kw_only]
 
 
 def _read(kind: type[AggregateFunction], texts: list[str], option: str) -> list[Any]:

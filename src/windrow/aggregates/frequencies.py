@@ -6,7 +6,7 @@ of equally frequent ones the smallest. All NaN are one value, and so are both ze
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from numba import njit
 
-from windrow.aggregates.base import THESIS, AggregateFunction, Counted, Form, Gives, Kind, Options
+from windrow.aggregates.base import MOST_VALUES, THESIS, AggregateFunction, Counted, Form, Gives, Kind, Options
 from windrow.aggregates.order import check_share, check_size, chosen_type
 
 Row = npt.NDArray[Any]
@@ -22,11 +22,18 @@ Row = npt.NDArray[Any]
 
 @dataclass(frozen=True, repr=False)
 class _Frequency(AggregateFunction):
+    max_values: int = field(default=MOST_VALUES, kw_only=True)
+    """How many different values a frame may keep; more are an error."""
+
     kind: ClassVar[Kind] = "holistic"
     form: ClassVar[Form] = "values"
     keeps_integers: ClassVar[bool] = True
     accepts_instants: ClassVar[bool] = True
     source: ClassVar[str] = THESIS
+
+    def __post_init__(self) -> None:
+        check_size(self, "max_values", self.max_values)
+        super().__post_init__()
 
 
 @dataclass(frozen=True, repr=False)

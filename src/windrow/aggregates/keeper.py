@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,12 +12,21 @@ import pyarrow as pa
 
 from windrow.aggregates.base import AggregateFunction
 from windrow.aggregates.compiled import algebra_for
-from windrow.aggregates.runs import append, append_parts, no_runs
+from windrow.aggregates.runs import TooManyValuesError, append, append_parts, check_lengths, no_runs
 from windrow.aggregates.states import States, as_objects
-from windrow.errors import TypeMismatchError
+from windrow.errors import DataError, TypeMismatchError
 
 Array: TypeAlias = npt.NDArray[Any]
 ALL_VALID = np.empty(0, np.bool_)
+UNLIMITED = 2**62
+
+
+class LimitError(DataError):
+    """A state would keep more values than it may; `state` is its number."""
+
+    def __init__(self, message: str, state: int) -> None:
+        super().__init__(message)
+        self.state = state
 
 
 class Values(NamedTuple):
@@ -62,7 +72,10 @@ class Keeper:
                 numbers[k, 0] = self.aggregate.zero_state(False)[0]
         else:
             numbers[:] = self.aggregate.zero_state(self.integral)
-        runs = no_runs(n, self.dtype) if self._keeps_values else None
+        aggregate = self.aggregate
+        runs = None
+        if self._keeps_values:
+            runs = no_runs(n, self.dtype, aggregate.rank_error, aggregate.most_values or UNLIMITED)
         return States(np.zeros(n, np.int64), numbers, runs, self.aggregate.state)
 
     def extended(self, states: States, n: int) -> States:
@@ -85,14 +98,16 @@ class Keeper:
     def accumulate(self, states: States, slots: npt.NDArray[np.int64], values: Values) -> None:
         """Add each row's value, in row order, to the frames the row is in: `slots[i]`, where -1 is none."""
         if states.runs is not None:
-            states.runs = append(states.runs, states.seen, slots, values.numbers, values.valid)
+            with self._limited():
+                states.runs = append(states.runs, states.seen, slots, values.numbers, values.valid)
         else:
             self._algebra.accumulate(states.seen, states.numbers, slots, values.numbers, values.valid)
 
     def merge(self, states: States, into: npt.NDArray[np.int64], parts: npt.NDArray[np.int64]) -> None:
         """Append the state of each of `parts`, in order, to the state `into[part]` of the frame it is a part of."""
         if states.runs is not None:
-            states.runs = append_parts(states.runs, states.seen, into, parts)
+            with self._limited():
+                states.runs = append_parts(states.runs, states.seen, into, parts)
         else:
             self._algebra.merge(states.seen, states.numbers, into, parts)
 
@@ -100,6 +115,9 @@ class Keeper:
         """The results of all states."""
         if self.integral:
             self.aggregate.check(states.numbers)
+        if states.runs is not None:
+            with self._limited():
+                check_lengths(states.runs)
         short = states.seen < self.aggregate.needs
         enough = np.flatnonzero(~short)
         mask = short if short.any() else None
@@ -112,6 +130,22 @@ class Keeper:
             self._algebra.finish(states.numbers, states.runs, enough, out)
             return as_type(pa.array(out, mask=mask), self.result)
         return self._lists(states, enough, mask)
+
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        """Say what to do where a state has too many values."""
+        try:
+            yield
+        except TooManyValuesError as problem:
+            aggregate = self.aggregate
+            remedy = "pass max_values= if there is memory for more"
+            if aggregate.ranks_suffice:
+                remedy = f"pass eps=, e.g. eps=0.001, to keep a summary of bounded size, or {remedy}"
+            raise LimitError(
+                f"{aggregate!r}: a frame or window has more than {aggregate.most_values:,} different values of column "
+                f"{aggregate.column!r}, and all of them are kept; {remedy}",
+                problem.state,
+            ) from None
 
     def _lists(self, states: States, rows: npt.NDArray[np.int64], mask: npt.NDArray[np.bool_] | None) -> pa.Array:
         """The results of some states as lists, the others being null."""

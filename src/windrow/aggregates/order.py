@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from numba import njit
 
-from windrow.aggregates.base import THESIS, AggregateFunction, Counted, Form, Gives, Kind, Options
-from windrow.aggregates.runs import precedes
+from windrow.aggregates.base import MOST_VALUES, THESIS, AggregateFunction, Counted, Form, Gives, Kind, Options
+from windrow.aggregates.values import precedes
 from windrow.errors import SpecError, quoted
 
 Row = npt.NDArray[Any]
@@ -155,6 +155,9 @@ def rank_of(q: float, n: int) -> int:
 
 @dataclass(frozen=True, repr=False)
 class _Quantile(AggregateFunction):
+    max_values: int = field(default=MOST_VALUES, kw_only=True)
+
+    ranks_suffice: ClassVar[bool] = True
     kind: ClassVar[Kind] = "holistic"
     form: ClassVar[Form] = "values"
     has_options: ClassVar[bool] = True
@@ -162,6 +165,10 @@ class _Quantile(AggregateFunction):
     accepts_instants: ClassVar[bool] = True
     robust: ClassVar[bool] = False
     source: ClassVar[str] = THESIS
+
+    def __post_init__(self) -> None:
+        check_size(self, "max_values", self.max_values)
+        super().__post_init__()
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
         """The type of the column; a decimal becomes a float."""
@@ -189,7 +196,10 @@ class Quantile(_Quantile):
     q
         From 0 (the smallest value) to 1 (the largest).
     eps
-        By how much of all values the rank may be off where a synopsis may choose to be less exact; frames are exact.
+        By which share of all values the rank may be off. With it, frames and windows keep a summary of about
+        1 / eps values instead of all of them, and all plans agree within `eps`. Up to 2 / eps values are exact.
+    max_values
+        How many different values a frame may keep without `eps`; more are an error.
 
     Examples
     --------
@@ -218,6 +228,8 @@ class Quantile(_Quantile):
 @dataclass(frozen=True, repr=False)
 class Median(_Quantile):
     """The quantile of 0.5, always one of the values: of an even number of them the lower of those in the middle.
+
+    `eps` and `max_values` are those of `quantile`.
 
     >>> import windrow as wr
     >>> wr.median("temp").compute([7, 1, 5, 3])

@@ -3,12 +3,18 @@
 A frame's values are a *run*, a stretch of the pool with some room behind it. Its front part is in order and has each
 value once; what came since waits behind it. When a run is full its waiting part is sorted into the front, and only if
 that did not make much room, the run moves to a place twice as large at the end of the pool. So a value costs one
-comparison sort's share, and a run takes space by its different values, not by all of them. NaN is greater than any
-other value, and equal to itself.
+comparison sort's share, and a run takes space by its different values, not by all of them.
+
+Where ranks may be off by a share `eps` of all values, the front part is a summary of Greenwald and Khanna instead: a
+value stands for `counts` values up to it, and the ranks of these are known within `doubts`. What is sorted in, and what
+is merged, is compressed until counts and doubts together reach `eps` times the number of values. So the first value
+whose counts add up to a rank has that rank within `eps`, whatever the batches and merges were. Up to 2 / eps values are
+all kept.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
+from windrow.aggregates.summary import Summary, compress, merge_summaries
+from windrow.aggregates.values import is_same, precedes
 from windrow.saved import check_that
 
 Array = npt.NDArray[Any]
@@ -28,6 +36,8 @@ USED, WANTED = 0, 1
 """The places of `cursor`: how much of the pool is given away, and how much more a kernel stopped for."""
 FEWEST = 8
 """The room of a run that has just begun."""
+TOO_MANY = -1
+"""What is wanted by a run that may not become longer."""
 
 
 class Runs(NamedTuple):
@@ -35,8 +45,14 @@ class Runs(NamedTuple):
 
     values: Array
     counts: Indices
+    doubts: Indices
+    """By how much the rank of each value may be higher than its count says; empty where all values are kept."""
     spans: Indices
     cursor: Indices
+    eps: float
+    """By which share of all values a rank may be off."""
+    longest: int
+    """How many entries a run may have at most."""
 
     @property
     def lengths(self) -> Indices:
@@ -44,24 +60,12 @@ class Runs(NamedTuple):
         return self.spans[:, LENGTH]
 
 
-def no_runs(n: int, dtype: np.dtype[Any]) -> Runs:
+def no_runs(n: int, dtype: np.dtype[Any], eps: float = 0.0, longest: int = 2**62) -> Runs:
     """The runs of `n` states without values."""
-    return Runs(np.empty(0, dtype), np.empty(0, np.int64), np.zeros((n, 4), np.int64), np.zeros(2, np.int64))
+    return _room_for(0, n, dtype, eps, longest)
 
 
 # Kernels.
-
-
-@njit(cache=True)
-def precedes(a: Any, b: Any) -> bool:
-    """Whether a value is less than another; NaN is the greatest."""
-    return bool(a < b or (b != b and a == a))
-
-
-@njit(cache=True)
-def is_same(a: Any, b: Any) -> bool:
-    """Whether two values are equal; NaN is equal to itself."""
-    return bool(a == b or (a != a and b != b))
 
 
 @njit(cache=True)
@@ -80,6 +84,10 @@ def settle(runs: Runs, k: int) -> None:
     if known == length:
         return
     begin = runs.spans[k, BEGIN]
+    if runs.doubts.size:
+        fresh = np.sort(runs.values[begin + known : begin + length])
+        _merge_in(runs, k, Summary(fresh, np.ones(fresh.size, np.int64), np.zeros(fresh.size, np.int64)))
+        return
     values, counts = runs.values[begin : begin + length], runs.counts[begin : begin + length]
     fresh, fresh_counts = _in_order(values[known:], counts[known:])
     i, j = known - 1, fresh.size - 1
@@ -103,6 +111,25 @@ def settle(runs: Runs, k: int) -> None:
 
 
 @njit(cache=True)
+def _merge_in(runs: Runs, k: int, other: Summary) -> None:
+    """Merge a summary into the front part of run `k`, which has the room, and compress both to what `eps` allows."""
+    spans = runs.spans
+    begin, known = spans[k, BEGIN], spans[k, SORTED]
+    room = known + other.value.size
+    front = Summary(
+        runs.values[begin : begin + known].copy(),
+        runs.counts[begin : begin + known].copy(),
+        runs.doubts[begin : begin + known].copy(),
+    )
+    whole = Summary(
+        runs.values[begin : begin + room], runs.counts[begin : begin + room], runs.doubts[begin : begin + room]
+    )
+    merge_summaries(front, known, other, other.value.size, whole)
+    size = compress(whole, room, whole.g.sum(), runs.eps, np.empty(room, np.int8))
+    spans[k, SORTED] = spans[k, LENGTH] = size
+
+
+@njit(cache=True)
 def _make_room(runs: Runs, k: int, more: int) -> bool:
     """Room in run `k` for more entries; false if the pool has not enough, and the cursor then says what is wanted."""
     spans, cursor = runs.spans, runs.cursor
@@ -112,6 +139,9 @@ def _make_room(runs: Runs, k: int, more: int) -> bool:
     length = spans[k, LENGTH]
     if length + more <= spans[k, ROOM] and 2 * length <= spans[k, ROOM]:
         return True
+    if length > runs.longest:
+        cursor[WANTED] = TOO_MANY
+        return False
     room = max(FEWEST, 2 * (length + more))
     if cursor[USED] + room > runs.values.size:
         cursor[WANTED] = room
@@ -119,6 +149,8 @@ def _make_room(runs: Runs, k: int, more: int) -> bool:
     begin, to = spans[k, BEGIN], cursor[USED]
     runs.values[to : to + length] = runs.values[begin : begin + length]
     runs.counts[to : to + length] = runs.counts[begin : begin + length]
+    if runs.doubts.size:
+        runs.doubts[to : to + length] = runs.doubts[begin : begin + length]
     spans[k, BEGIN], spans[k, ROOM] = to, room
     cursor[USED] += room
     return True
@@ -159,9 +191,15 @@ def _append_parts(runs: Runs, seen: Indices, into: Indices, parts: Indices, at: 
         if not _make_room(runs, k, length):
             return p
         begin, to = spans[part, BEGIN], spans[k, BEGIN] + spans[k, LENGTH]
-        runs.values[to : to + length] = runs.values[begin : begin + length]
-        runs.counts[to : to + length] = runs.counts[begin : begin + length]
-        spans[k, LENGTH] += length
+        end = begin + length
+        # Values that none stands for but itself wait behind the front part, as if they came one by one.
+        if runs.doubts.size and not ((runs.counts[begin:end] == 1).all() and (runs.doubts[begin:end] == 0).all()):
+            settle(runs, k)
+            _merge_in(runs, k, Summary(runs.values[begin:end], runs.counts[begin:end], runs.doubts[begin:end]))
+        else:
+            runs.values[to : to + length] = runs.values[begin:end]
+            runs.counts[to : to + length] = runs.counts[begin:end]
+            spans[k, LENGTH] += length
         seen[k] += seen[part]
     return parts.size
 
@@ -180,11 +218,21 @@ def _copy(runs: Runs, rows: Indices, to: Runs, at: int, keep_room: bool) -> None
         place = to.cursor[USED]
         to.values[place : place + length] = runs.values[begin : begin + length]
         to.counts[place : place + length] = runs.counts[begin : begin + length]
+        if runs.doubts.size:
+            to.doubts[place : place + length] = runs.doubts[begin : begin + length]
         to.spans[at + j] = runs.spans[rows[j]]
         to.spans[at + j, BEGIN] = place
         if not keep_room:
             to.spans[at + j, ROOM] = length
         to.cursor[USED] += to.spans[at + j, ROOM]
+
+
+class TooManyValuesError(Exception):
+    """A state would have more values than it may."""
+
+    def __init__(self, state: int) -> None:
+        super().__init__(state)
+        self.state = state
 
 
 # What States do with runs. Those that give runs back may have used up the ones they were given.
@@ -194,6 +242,8 @@ def append(runs: Runs, seen: Indices, slots: Indices, numbers: Array, valid: Arr
     """The runs with each row's value added to the runs of the frames that the row is in."""
     at = _append(runs, seen, slots, numbers, valid, 0)
     while at < slots.size:
+        if runs.cursor[WANTED] == TOO_MANY:
+            raise TooManyValuesError(int(slots.reshape(-1)[at]))
         runs = _with_room(runs, int(runs.cursor[WANTED]))
         at = _append(runs, seen, slots, numbers, valid, at)
     return runs
@@ -203,6 +253,8 @@ def append_parts(runs: Runs, seen: Indices, into: Indices, parts: Indices) -> Ru
     """The runs with each part's values added to the run it is a part of."""
     at = _append_parts(runs, seen, into, parts, 0)
     while at < parts.size:
+        if runs.cursor[WANTED] == TOO_MANY:
+            raise TooManyValuesError(int(into[parts[at]]))
         runs = _with_room(runs, int(runs.cursor[WANTED]))
         at = _append_parts(runs, seen, into, parts, at)
     return runs
@@ -211,25 +263,30 @@ def append_parts(runs: Runs, seen: Indices, into: Indices, parts: Indices) -> Ru
 def _with_room(runs: Runs, wanted: int) -> Runs:
     """The same runs in a pool without gaps, with as much room again and what is wanted on top."""
     size = 2 * int(runs.spans[:, ROOM].sum()) + wanted
-    made = _room_for(size, runs.spans.shape[0], runs.values.dtype)
+    made = _like(runs, size, runs.spans.shape[0])
     _copy(runs, np.arange(runs.spans.shape[0]), made, 0, True)
     return made
 
 
-def _room_for(size: int, n: int, dtype: np.dtype[Any]) -> Runs:
-    return Runs(np.empty(size, dtype), np.empty(size, np.int64), np.zeros((n, 4), np.int64), np.zeros(2, np.int64))
+def _room_for(size: int, n: int, dtype: np.dtype[Any], eps: float, longest: int) -> Runs:
+    counts, doubts = np.empty(size, np.int64), np.empty(size if eps else 0, np.int64)
+    return Runs(np.empty(size, dtype), counts, doubts, np.zeros((n, 4), np.int64), np.zeros(2, np.int64), eps, longest)
+
+
+def _like(runs: Runs, size: int, n: int) -> Runs:
+    return _room_for(size, n, runs.values.dtype, runs.eps, runs.longest)
 
 
 def copied(runs: Runs, rows: Indices) -> Runs:
     """Some of the runs, in a pool of their own."""
-    made = _room_for(int(runs.spans[rows, LENGTH].sum()), rows.size, runs.values.dtype)
+    made = _like(runs, int(runs.spans[rows, LENGTH].sum()), rows.size)
     _copy(runs, rows, made, 0, False)
     return made
 
 
 def kept(runs: Runs, rows: Indices) -> Runs:
     """Only some of the runs, none of them twice; the pool stays unless most of it has become useless."""
-    left = Runs(runs.values, runs.counts, runs.spans[rows], runs.cursor)
+    left = runs._replace(spans=runs.spans[rows])
     return _with_room(left, 0) if runs.values.size > 1024 + 8 * int(left.spans[:, ROOM].sum()) else left
 
 
@@ -253,28 +310,38 @@ def settle_all(runs: Runs) -> None:
     _settle_all(runs)
 
 
+def check_lengths(runs: Runs) -> None:
+    """Put all runs in order, and refuse those that are too long."""
+    settle_all(runs)
+    if runs.lengths.max(initial=0) > runs.longest:
+        raise TooManyValuesError(int(runs.lengths.argmax()))
+
+
 def as_columns(runs: Runs) -> dict[str, pa.Array]:
-    """The runs as two columns of lists, one row a state."""
+    """The runs as two columns of lists, or three with doubts, one row a state."""
     settle_all(runs)
     dense = copied(runs, np.arange(len(runs.spans)))
     ends = pa.array(np.concatenate([[0], np.cumsum(dense.lengths)]))
-    return {
-        "values": pa.LargeListArray.from_arrays(ends, pa.array(dense.values)),
-        "counts": pa.LargeListArray.from_arrays(ends, pa.array(dense.counts)),
-    }
+    names = ("values", "counts", "doubts") if runs.eps else ("values", "counts")
+    return {name: pa.LargeListArray.from_arrays(ends, pa.array(getattr(dense, name))) for name in names}
 
 
-def from_columns(values: pa.ChunkedArray, counts: pa.ChunkedArray, dtype: np.dtype[Any]) -> Runs:
-    """The runs of `as_columns`."""
-    values, counts = values.combine_chunks(), counts.combine_chunks()
-    length = np.asarray(pc.list_value_length(values)).astype(np.int64)
-    check_that((length == np.asarray(pc.list_value_length(counts))).all(), "a count for each value")
-    begin = np.cumsum(length) - length
-    spans = np.column_stack([begin, length, length, length])
-    cursor = np.array([length.sum(), 0], np.int64)
-    flat, often = (np.array(lists.flatten().to_numpy(zero_copy_only=False)) for lists in (values, counts))
-    check_that(flat.size == often.size and flat.dtype.kind in "if" and (often > 0).all(), "values with their counts")
-    return Runs(flat.astype(dtype), often.astype(np.int64), spans, cursor)
+def from_columns(columns: Mapping[str, pa.ChunkedArray], like: Runs) -> Runs:
+    """The runs of `as_columns`, of the kind that others are."""
+    lists = {name: column.combine_chunks() for name, column in columns.items()}
+    lengths = [np.asarray(pc.list_value_length(column)).astype(np.int64) for column in lists.values()]
+    length = lengths[0]
+    check_that(all((length == other).all() for other in lengths), "a count for each value")
+    flat = {name: column.flatten().to_numpy(zero_copy_only=False) for name, column in lists.items()}
+    fine = all(part.size == length.sum() and part.dtype.kind in "if" for part in flat.values())
+    check_that(fine and (flat["counts"] > 0).all(), "values with their counts")
+    check_that((flat.get("doubts", length) >= 0).all(), "no doubt below 0")
+    made = _like(like, int(length.sum()), length.size)
+    for name, part in flat.items():
+        getattr(made, name)[:] = part
+    made.spans[:] = np.column_stack([np.cumsum(length) - length, length, length, length])
+    made.cursor[USED] = length.sum()
+    return made
 
 
 def totals(runs: Runs) -> Indices:

@@ -84,8 +84,8 @@ class States:
                 numbers[:, i] = as_objects(table.column(name))
         runs = None
         if self.runs is not None:
-            values, counts = (_full(table, f"{prefix}{name}") for name in ("values", "counts"))
-            runs = growing.from_columns(values, counts, self.runs.values.dtype)
+            names = growing.as_columns(self.runs)
+            runs = growing.from_columns({name: _full(table, f"{prefix}{name}") for name in names}, self.runs)
             # Results are given as much room as values were seen.
             check_that((growing.totals(runs) == seen).all(), "each frame to hold the values that it has seen")
         return States(seen, numbers, runs, self.kind)

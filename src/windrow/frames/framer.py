@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -11,11 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction
-from windrow.aggregates.keeper import Keeper, Values
+from windrow.aggregates.keeper import Keeper, LimitError, Values
 from windrow.aggregates.states import States
-from windrow.errors import DataError
+from windrow.errors import DataError, quoted
 from windrow.frames.base import Scheme, is_missing
 from windrow.frames.clock import Clock
+from windrow.frames.groups import Directory
 from windrow.frames.records import FINAL, OPEN, PART, Array, Batch, Groups, Records
 
 NOTHING_BREAKS = np.empty(0, np.bool_)
@@ -89,6 +91,9 @@ class Framer:
         self.keepers = [Keeper.of(aggregate, types) for aggregate in aggregates]
         self.clear()
 
+    directory: Directory | None = None
+    """The keys of the groups, for messages."""
+
     def clear(self) -> None:
         """Forget all groups."""
         automaton = self.automaton
@@ -151,10 +156,14 @@ class Framer:
         records = Records(*(column[:used] for column in records))
         states = self._aggregate(records, slots, values)
         done, left = np.flatnonzero(records.status == FINAL), np.flatnonzero(records.status == OPEN)
-        aggregates = tuple(keeper.finish(kept.take(done)) for keeper, kept in zip(self.keepers, states, strict=True))
+        finished = records.take(done)
+        with self._naming(finished):
+            aggregates = tuple(
+                keeper.finish(kept.take(done)) for keeper, kept in zip(self.keepers, states, strict=True)
+            )
         self.observe(batch, inputs, records, states, slots)
         self._carry(records, states, left)
-        return records.take(done), aggregates
+        return finished, aggregates
 
     def wants_slots(self, batch: Batch) -> bool:
         """Whether it matters which record a tuple is in."""
@@ -170,12 +179,27 @@ class Framer:
         out = []
         for j, keeper in enumerate(self.keepers):
             states = keeper.extended(self.states[j], records.group.size)
-            if values is not None:
-                keeper.accumulate(states, slots, values[j])
-            if parts.size:
-                keeper.merge(states, records.into, parts)
+            with self._naming(records):
+                if values is not None:
+                    keeper.accumulate(states, slots, values[j])
+                if parts.size:
+                    keeper.merge(states, records.into, parts)
             out.append(states)
         return tuple(out)
+
+    @contextmanager
+    def _naming(self, records: Records) -> Iterator[None]:
+        """Say of which frame a state has too many values."""
+        try:
+            yield
+        except LimitError as problem:
+            k = problem.state
+            start = self.clock.write(pa.array(records.start[k : k + 1]))[0].as_py()
+            whose = ""
+            if self.directory is not None and (keys := self.directory.keys()):
+                key = tuple(column[int(records.group[k])].as_py() for column in keys)
+                whose = f" of group {quoted(key[0] if len(key) == 1 else key)}"
+            raise DataError(f"{problem}. It is the frame{whose} that starts at {start}") from None
 
     def _carry(self, records: Records, states: tuple[States, ...], left: npt.NDArray[np.int64]) -> None:
         place = np.full(records.group.size + 1, -1, np.int64)

@@ -62,6 +62,7 @@ class Case:
     def whole(self, *, batch: int = NO_LIMIT) -> pa.Table:
         """The frames by one task that reads tables of `batch` rows."""
         reader, framer = Reader(self.request, self.layout), self.request.framer()
+        framer.directory = reader.directory
         found = []
         for table in self._tables(self._sorted(), batch):
             closed = framer.process(read_in_order(reader, table))

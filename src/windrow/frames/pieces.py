@@ -106,6 +106,7 @@ def run_from_empty(
     Its tables follow each other in `on`. Of each, `sent` chooses the rows that cannot be read again.
     """
     reader, framer = Reader(request, layout), request.framer(HeadFramer if request.scheme.is_run else Framer)
+    framer.directory = reader.directory
     sender = Sender(number, buckets, reader.directory, framer)
     for table in tables:
         yield from sender.frames(framer.process(read_in_order(reader, table)))

@@ -65,6 +65,7 @@ class Seams:
         self.request = request
         self.directory = Directory(request.by_types)
         self.framer = request.framer()
+        self.framer.directory = self.directory
 
     def join(self, frames: list[pa.Table], tables: list[pa.Table], replay: Replay) -> Iterator[pa.Table]:
         """The true frames that close in the next chunk."""

@@ -68,6 +68,7 @@ class StreamFramer:
         request = self.plan.request
         self.reader = Reader(request, self.plan.layout)
         self.framer = FragmentFramer(request.scheme, request.clock, request.types, list(request.agg.values()))
+        self.framer.directory = self.reader.directory
         self.arrivals = Arrivals(self.reader, self.shelf, self.plan.ordered)
 
     def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:

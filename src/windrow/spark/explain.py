@@ -60,4 +60,18 @@ def explain(
     ):
         if value:
             raise UnsupportedError(f"{option}={value!r} is for windows, and {what!r} gives frames")
-    return plan_frames(source, what, *common, options)[0]
+    choice = plan_frames(source, what, *common, options)[0]
+    return choice if choice.plan == "native" else Choice(choice.plan, (*choice.reasons, *_held(agg or {})))
+
+
+def _held(agg: Mapping[str, AggregateFunction]) -> list[str]:
+    """Which aggregates hold the values of open frames, and how many."""
+    notes = []
+    for name, aggregate in agg.items():
+        if aggregate.rank_error:
+            notes.append(f"{name!r} holds a summary of each open frame, within eps={aggregate.rank_error}")
+        elif aggregate.most_values is not None:
+            hint = "; eps= makes it a summary" if aggregate.ranks_suffice else ""
+            most = f"up to max_values={aggregate.most_values:,}"
+            notes.append(f"{name!r} holds every different value of each open frame, {most}{hint}")
+    return notes

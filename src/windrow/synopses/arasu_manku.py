@@ -26,7 +26,7 @@ def _roll(
         while is_due(due, at):
             given = due.given[0]
             if due.moments.size:
-                # Blocks whose first element has left are not answered from, and dropped sometime later.
+                # Blocks whose first element has left are no longer answered from; they are dropped later.
                 blocks.cursors[NEWEST] = due.moments[given]
             changed = update_cover(terms, blocks, cover)
             covered = cover.span[LAST] - cover.span[FIRST]

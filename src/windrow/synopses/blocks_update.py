@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from windrow.aggregates.summary import Summary, answer_ranks, compress, insert_run
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.blocks import (
     ALIVE,
@@ -22,7 +23,6 @@ from windrow.synopses.blocks import (
     N,
     Terms,
 )
-from windrow.synopses.gk_summary import Summary, answer_ranks, compress, insert_run
 from windrow.synopses.misra_gries import count_run, keep_most
 from windrow.synopses.moves import INLINED, horizon
 from windrow.synopses.total_order import Keys

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from numba import njit
 
 from windrow.aggregates import AggregateFunction
+from windrow.aggregates.summary import Summary, answer_ranks, compress, insert_run, merge_summaries
 from windrow.errors import SpecError
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind
 from windrow.synopses.due import NO_INSTANTS, Due, count_given, is_due
-from windrow.synopses.gk_summary import Summary, answer_ranks, compress, insert_run, merge_summaries
 from windrow.synopses.packing import pack_arrays, unpack_arrays
 from windrow.synopses.quantiles import CompiledQuantiles, Phi, why_not_eps
 from windrow.synopses.total_order import Keys

@@ -75,6 +75,7 @@ class Frames:
         self._selected, self._layout = select_tuples(self._request)
         self._reader = Reader(self._request, self._layout)
         self._framer = self._request.framer()
+        self._framer.directory = self._reader.directory
         self._rows: list[Any] = []
 
     def eval(self, row: Any, **_: Any) -> Iterable[tuple[Any, ...]] | None:

@@ -12,10 +12,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
-from windrow.synopses.algebra import WITHOUT_COUNTING
-from windrow.synopses.total_order import Keys
+from windrow.aggregates.values import precedes
+
+Keys = npt.NDArray[Any]
+WITHOUT_COUNTING = {"_nrt": False}
+"""For loops that allocate nothing, and so need not count references to arrays."""
 
 
 class Summary(NamedTuple):
@@ -48,7 +52,7 @@ def insert_run(summary: Summary, size: int, n: int, run: Keys, twice_eps: float,
     value, g, delta = summary
     i, k, to = size - 1, run.size - 1, size + run.size - 1
     while k >= 0:
-        if i >= 0 and value[i] > run[k]:
+        if i >= 0 and precedes(run[k], value[i]):
             value[to], g[to], delta[to] = value[i], g[i], delta[i]
             i -= 1
         else:
@@ -158,7 +162,7 @@ def merge_summaries(a: Summary, size_a: int, b: Summary, size_b: int, out: Summa
     bound_ranks(b, size_b, ranks[2], ranks[3])
     i, j, before = 0, 0, 0
     for to in range(size_a + size_b):
-        if j == size_b or (i < size_a and a.value[i] <= b.value[j]):
+        if j == size_b or (i < size_a and not precedes(b.value[j], a.value[i])):
             out.value[to] = a.value[i]
             low, high = _ranks_among(ranks[0, i], ranks[1, i], ranks[2], ranks[3], j, size_b)
             i += 1
