@@ -54,7 +54,7 @@ def windows(window: dict[str, Any], rows: Sequence[Row], past: Any, *, empty: bo
     length, every = (lengths[0], lengths[0]) if name == "Tumbling" else lengths
     emit = int(seconds(window["options"].get("emit", args[-1])))
     ends = sorted({end for row in rows for end in _ends(row["t"], length, every, emit)})
-    if empty and ends:
+    if empty and ends and ends[-1] - ends[0] < 100_000 * emit:
         ends = list(range(ends[0], ends[-1] + emit, emit))
     found = []
     low = high = 0

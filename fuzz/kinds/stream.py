@@ -58,7 +58,7 @@ def draw_arrivals(rng: random.Random, parts: dict[str, Any]) -> dict[str, Any]:
             proposed = seen - delay
             if rng.random() < 0.15:
                 proposed += rng.choice((1, 10, 100_000_000))
-            mark = max(proposed, -(2**62)) if mark is None else max(mark, proposed)
+            mark = min(max(proposed, -(2**62)) if mark is None else max(mark, proposed), 2**63 - 1000)
         marks.append(mark)
     return {"batches": batches, "marks": marks, "restarts": rng.random() < 0.7}
 
