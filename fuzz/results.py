@@ -122,6 +122,10 @@ PALETTE: dict[str, tuple[Callable[[str], Any], Reference]] = {
     "distinct": (wr.count_distinct, lambda values: len(counted(values))),
     "mode": (wr.mode, lambda values: counted(values)[0]["value"]),
     "top": (lambda c: wr.top_k(c, 2), lambda values: counted(values)[:2]),
+    "heavy": (
+        lambda c: wr.heavy_hitters(c, 0.3),
+        lambda values: [item for item in counted(values) if item["count"] >= 0.3 * len(values)],
+    ),
     "least": (lambda c: wr.min_n(c, 2), lambda values: sorted(values, key=spark_key)[:2]),
     "most": (lambda c: wr.max_n(c, 2), lambda values: sorted(values, key=spark_key, reverse=True)[:2]),
     "rank": (lambda c: wr.rank(c, 1), lambda values: sum(not is_nan(value) and value <= 1 for value in values)),

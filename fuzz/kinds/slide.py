@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from fuzz.case import Kind, NotACase
 from fuzz.queries import in_order, table_of
-from fuzz.sliding import WantedWindows, draw_slide, layout_of, run, slide_of
-from windrow.errors import DataError, UnsupportedError
+from fuzz.sliding import WantedWindows, draw_slide, is_refusal, layout_of, run, slide_of
+from windrow.errors import UnsupportedError, WindrowError
 from windrow.frames.ordering import read_in_order
 from windrow.frames.request import Reader
 from windrow.windows.gather import Gatherer
@@ -37,16 +37,12 @@ class Slide(Kind):
         slide = slide_of(parts)
         try:
             slide.check()
-        except UnsupportedError:
-            raise NotACase from None
-        try:
-            if parts["panes"] and slide.commutes:
-                return run(WantedWindows(parts), lambda: self._panes(parts))
-            return run(WantedWindows(parts), lambda: self._batches(parts))
-        except DataError as refused:
-            if "which count as tuples" in str(refused):
+        except WindrowError as error:
+            if isinstance(error, UnsupportedError) or is_refusal(error):
                 raise NotACase from None
             raise
+        engine = self._panes if parts["panes"] and slide.commutes else self._batches
+        return run(WantedWindows(parts), lambda: engine(parts))
 
     def _batches(self, parts: dict[str, Any]) -> list[pa.Table]:
         """Rows in order; a batch ends between two instants."""

@@ -12,11 +12,11 @@ import pyarrow as pa
 from fuzz.case import Kind, Mismatch, NotACase
 from fuzz.draw import seconds
 from fuzz.queries import Wanted, draw_query, layout_of, request_of, run, table_of
-from fuzz.sliding import WantedWindows, draw_slide, slide_of
+from fuzz.sliding import WantedWindows, draw_slide, is_refusal, slide_of
 from fuzz.sliding import layout_of as slide_layout
 from fuzz.sliding import run as run_windows
 from fuzz.tables import dictionaries
-from windrow.errors import UnsupportedError
+from windrow.errors import UnsupportedError, WindrowError
 from windrow.frames.stream import StreamFramer, StreamPlan
 from windrow.windows.stream import SlidePlan, StreamSlider
 
@@ -180,16 +180,14 @@ class StreamSlide(Kind):
         slide = slide_of(parts)
         try:
             slide.check()
-        except UnsupportedError:
-            raise NotACase from None
+        except WindrowError as error:
+            if isinstance(error, UnsupportedError) or is_refusal(error):
+                raise NotACase from None
+            raise
         kept, _ = on_time(parts)
         mark = rising(parts)[-1] if parts["batches"] else None
         reached = -(2**63) if mark is None else mark + 1
         wanted = WantedWindows(parts, [row for rows in kept for row in rows], reached)
-        columns = {name.partition(" ")[2] for name in parts["agg"][: len(parts["using"])]}
-        places = [list(parts["types"]).index(name) for name in columns if name]
-        if any(row[i] is None for row in parts["rows"] for i in places) and "Rows" in str(parts["windows"]):
-            raise NotACase
         return run_windows(wanted, lambda: self._windows(parts))
 
     def _windows(self, parts: dict[str, Any]) -> list[pa.Table]:

@@ -13,8 +13,8 @@ import numpy as np
 from fuzz.case import Kind, Mismatch, NotACase
 from fuzz.draw import number
 from fuzz.results import Known, Overflow, aggregate, agrees, expected
-from fuzz.sliding import KEPT, within
-from windrow.errors import DataError
+from fuzz.sliding import KEPT, is_refusal, within
+from windrow.errors import DataError, WindrowError
 from windrow.synopses import SYNOPSES, Accuracy, Retention
 
 NAMES = {kind.__name__: kind for kind in SYNOPSES}
@@ -71,8 +71,8 @@ class Synopses(Kind):
             raise NotACase
         try:
             return {"update": self._update, "roll": self._roll, "answers": self._answers}[parts["how"]](parts)
-        except DataError:
-            if self._may_overflow(parts):
+        except WindrowError as error:
+            if is_refusal(error) or (isinstance(error, DataError) and self._may_overflow(parts)):
                 raise NotACase from None
             raise
 
