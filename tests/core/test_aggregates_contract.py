@@ -193,3 +193,14 @@ class Letters2(Letters):
     """The same, declared as it is."""
 
     state = pa.string()
+
+
+def test_an_aggregate_of_the_user_that_divides_by_zero_is_named():
+    class Inverse(wr.AggregateFunction):
+        zero = staticmethod(lambda: (0.0,))
+        add = staticmethod(lambda s, x: (s[0] + 1 / x,))
+        merge = staticmethod(lambda a, b: (a[0] + b[0],))
+        finish = staticmethod(lambda s: s[0])
+
+    with pytest.raises(wr.DataError, match=r"inverse\('x'\): a function fails on some value: ZeroDivisionError"):
+        Inverse("x").compute([2.0, 0.0])

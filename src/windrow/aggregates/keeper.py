@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates.base import AggregateFunction
-from windrow.aggregates.compiled import algebra_for
+from windrow.aggregates.compiled import Algebra, algebra_for
 from windrow.aggregates.runs import TooManyValuesError, append, append_parts, check_lengths, no_runs
 from windrow.aggregates.states import States, as_objects
 from windrow.errors import DataError, TypeMismatchError
@@ -58,6 +58,9 @@ class Keeper:
         self.result = aggregate.result_type(values[0])
         self._width = len(aggregate.zero_state(self.integral))
         self._algebra = algebra_for(aggregate, self.integral)
+        if not aggregate.builtin:
+            loops = (self._algebra.accumulate, self._algebra.merge, self._algebra.finish)
+            self._algebra = Algebra(*(_named(aggregate, loop) for loop in loops))
 
     @classmethod
     def of(cls, aggregate: AggregateFunction, types: Mapping[str, pa.DataType]) -> Keeper:
@@ -162,6 +165,21 @@ class Keeper:
         ends = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
         nulls = None if mask is None else pa.array(mask)
         return pa.ListArray.from_arrays(ends, found, type=self.result, mask=nulls)
+
+
+def _named(aggregate: AggregateFunction, function: Any) -> Any:
+    """A function over a user's aggregate whose failures name the aggregate."""
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except ArithmeticError as error:
+            raise DataError(
+                f"{aggregate!r}: a function fails on some value: {type(error).__name__}: {error}; let it look at what "
+                "it divides by, or give such values another one before"
+            ) from None
+
+    return call
 
 
 def _side_by_side(columns: Sequence[Values]) -> Values:
