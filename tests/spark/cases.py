@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from windrow.frames.predicate import parse_predicate
 from windrow.frames.request import Layout, Reader, Request, frames_table
 
 Rows = list[tuple[Any, ...]]
+CLOCK_CHANGE, STEPS_BEFORE = 1_711_846_800_000_000, 300
+"""When clocks skip an hour in Berlin, and where that is among the steps of a table."""
 
 
 class Spread(wr.AggregateFunction):
@@ -103,6 +106,29 @@ def table(rows: int, groups: int, seed: int = 7, skew: float = 2.0) -> pa.Table:
         }
     )
     return made.take(pa.array(rng.permutation(rows)))
+
+
+def on_the_clock(data: pa.Table) -> pa.Table:
+    """The same with `t` as instants, ten minutes for each step, around a night in which clocks change in Berlin."""
+    micros = CLOCK_CHANGE + 600_000_000 * (pc.subtract(data.column("t"), STEPS_BEFORE)).to_numpy()
+    return data.set_column(data.column_names.index("t"), "t", pa.array(micros).cast(pa.timestamp("us", "UTC")))
+
+
+def in_minutes(scheme: wr.Scheme) -> wr.Scheme:
+    """A scheme with the durations that its numbers have in `on_the_clock`."""
+    numbers = {name: getattr(scheme, name, None) for name in ("gap", "max_gap", "min_duration")}
+    return replace(scheme, **{name: f"{10 * n} minutes" for name, n in numbers.items() if n is not None})
+
+
+def with_outages(rows: int, groups: int) -> pa.Table:
+    """As `table`, with a long silence of all groups, and hours in which an attribute is missing everywhere."""
+    made = table(rows, groups)
+    t = made.column("t").to_numpy()
+    last = int(t.max())
+    dark = (t > last // 3) & (t < last // 2)
+    t = np.where(t > 2 * last // 3, t + last, t)
+    x = pc.if_else(pa.array(dark), pa.scalar(None, pa.float64()), made.column("x"))
+    return made.set_column(1, "t", pa.array(t)).set_column(2, "x", x)
 
 
 def frame_locally(

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
+import cases
 import windrow as wr
-from cases import AGGREGATES, QUERIES, Spread, frame_locally, rows_of, table
+from cases import AGGREGATES, Spread, frame_locally, in_minutes, on_the_clock, rows_of, table, with_outages
 from windrow.errors import UnsupportedError
 from windrow.spark import ranges, scan
 
 pytestmark = pytest.mark.spark
 
 
+QUERIES = {name: in_minutes(scheme) for name, scheme in cases.QUERIES.items()}
+ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe")
+
+
+@pytest.fixture(autouse=True)
+def session_zone(request, spark):
+    """Each test runs in one of the zones, always the same; no plan may depend on it."""
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", ZONES[zlib.crc32(request.node.name.encode()) % len(ZONES)])
+    yield
+    spark.conf.set("spark.sql.session.timeZone", before)
+
+
 @pytest.fixture(scope="module")
 def small() -> pa.Table:
-    return table(4_000, 12)
+    return on_the_clock(with_outages(4_000, 12))
 
 
 @pytest.fixture(scope="module")
@@ -130,10 +146,33 @@ def test_one_group_is_shared_over_ranges(as_frame, small, name, monkeypatch):
     assert rows_of(frames.toArrow(), []) == expected
 
 
+def test_sixteen_cores_cut_where_two_do_not(spark, monkeypatch):
+    monkeypatch.setattr(ranges, "SAMPLED", 1.0)
+    rng = np.random.default_rng(3)
+    n = 4_000
+    data = pa.table({"g": rng.integers(0, 5, n), "t": rng.permutation(10 * n)[:n], "y": np.ones(n)})
+    spark.conf.set("spark.sql.leafNodeDefaultParallelism", "16")
+    try:
+        frames = wr.frames(spark.createDataFrame(data), wr.Delta({"y": 1.0}), on="t", by="g", plan="shuffle")
+        found = rows_of(frames.toArrow(), ["g"])
+    finally:
+        spark.conf.unset("spark.sql.leafNodeDefaultParallelism")
+    assert found == rows_of(frame_locally(data, wr.Delta({"y": 1.0}), "t", ["g"], {}), ["g"])
+    assert len(found) == 5
+
+
+def test_ranges_without_rows_end_no_frame(spark, monkeypatch):
+    monkeypatch.setattr(ranges, "SAMPLED", 1.0)
+    days = spark.range(600).selectExpr("if(id < 180, date'2026-01-01', date'2026-01-02') t", "id x")
+    for scheme in (wr.Gap("1 day"), wr.Threshold("x >= 0")):
+        (row,) = wr.frames(days, scheme, on="t", agg={"m": wr.median("x")}, plan="shuffle").collect()
+        assert (row["count"], row["closed_at"], row["m"]) == (600, None, 299.0)
+
+
 @pytest.mark.parametrize("name", ["threshold with minimums", "delta", "double boundary"])
 def test_row_groups_that_overlap_are_mixed_in_the_right_order(spark, small, wanted, name, many_chunks, tmp_path):
     rng = np.random.default_rng(3)
-    late = small.column("t").to_numpy() + rng.integers(0, 9, small.num_rows)
+    late = small.column("t").to_numpy() + 600_000_000 * rng.integers(0, 9, small.num_rows)
     jumbled = small.take(pa.array(np.argsort(late, kind="stable")))
     folder = tmp_path / "late"
     folder.mkdir()
