@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -121,7 +122,7 @@ class Scan(Kind):
             footers = footers_at("/", [str(file) for file in Path(path).iterdir()])
             found, _ = row_groups(footers, "t", ["t", *request.by])
             source = scan.ScanSource(None, "/", tuple(footers.schema.names), footers.schema, tuple(found))  # type: ignore[arg-type]
-            groups = scan._in_clock_units(source, request)
+            groups = self._measured(scan._in_clock_units(source, request), request)
             cut = chunks.cut_chunks(groups, parts["cores"])
             if chunks.why_not_chunks(groups, cut):
                 raise NotACase
@@ -133,6 +134,16 @@ class Scan(Kind):
                     return [pa.Table.from_batches([batch]) for batch in found]
                 sent = [b for k in range(len(cut)) for b in scan._speculate(plan)([numbered(k)])]
                 return put_together(request, scan._replay(plan), sent)
+
+    @staticmethod
+    def _measured(groups: list[Any], request: Any) -> list[Any]:
+        """The row groups with the extents that footers lack, as a job would find them."""
+        unknown = [group for group in groups if group.low is None]
+        found = [group for group in groups if group.low is not None]
+        for batch in scan._measure(unknown, "/", request)([numbered(k) for k in range(len(unknown))]):
+            for row in batch.to_pylist():
+                found.append(replace(unknown[row["i"]], low=row["low"], high=row["high"]))
+        return found
 
 
 def numbered(k: int) -> pa.RecordBatch:

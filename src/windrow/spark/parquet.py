@@ -222,7 +222,8 @@ def _row_groups(file: str, footer: pq.FileMetaData, on: str, nulls: dict[str, in
         if not group.num_rows:
             continue
         extent = group.column(paths[on]).statistics
-        told = extent is not None and extent.has_min_max and extent.has_null_count
+        low, high = _extent(extent)
+        told = low is not None
         for name in nulls:
             statistics = group.column(paths[name]).statistics
             if name == on and not told:
@@ -230,7 +231,17 @@ def _row_groups(file: str, footer: pq.FileMetaData, on: str, nulls: dict[str, in
             if statistics is None or not statistics.has_null_count:
                 raise LeftToSpark(f"the files do not count the nulls of column {name!r}")
             nulls[name] += statistics.null_count
-        yield RowGroup(file, index, group.num_rows, *((extent.min, extent.max) if told else (None, None)))
+        yield RowGroup(file, index, group.num_rows, low, high)
+
+
+def _extent(statistics: pq.Statistics | None) -> tuple[Any, Any]:
+    """The least and greatest value by a footer; None where it does not say, or Python has no instant that far out."""
+    if statistics is None or not statistics.has_min_max or not statistics.has_null_count:
+        return None, None
+    try:
+        return statistics.min, statistics.max
+    except (OverflowError, ValueError):
+        return None, None
 
 
 def open_file(file: str, place: str) -> pq.ParquetFile:
