@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,7 @@ class Saved:
     data: bytes
     load: Callable[[bytes], Any]
     use: Callable[[Any], Any] = lambda loaded: None
+    shelf: Dictionary = field(default_factory=Dictionary)
 
 
 MORE = tuples(*((g, t, t % 7 != 0) for g in "abc" for t in range(8, 40)))
@@ -48,7 +49,8 @@ def frames(scheme: wr.Scheme, **options: bool) -> Saved:
         loaded.save()
         return [*found, *loaded.finish()]
 
-    return Saved("frames", bucket.save(), lambda data: StreamFramer.load(plan, Dictionary(shelf), data), use)
+    saved = bucket.save()
+    return Saved("frames", saved, lambda data: StreamFramer.load(plan, Dictionary(shelf), data), use, shelf)
 
 
 def slide(windows: list[wr.windows.Window], agg: dict[str, Any], **options: Any) -> Saved:
@@ -64,7 +66,8 @@ def slide(windows: list[wr.windows.Window], agg: dict[str, Any], **options: Any)
         loaded.save()
         return [*found, *loaded.finish()]
 
-    return Saved("slide", bucket.save(), lambda data: StreamSlider.load(plan, Dictionary(shelf), data), use)
+    saved = bucket.save()
+    return Saved("slide", saved, lambda data: StreamSlider.load(plan, Dictionary(shelf), data), use, shelf)
 
 
 def fill(agg: dict[str, Any]) -> Saved:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
@@ -19,8 +20,9 @@ from windrow.errors import SourceError
 from windrow.frames import shelf as timed
 from windrow.frames.fill_stream import Filler
 from windrow.frames.packing import save_tables, saved_tables
+from windrow.frames.store import KIND as GROUPS
 from windrow.frames.stream import Snapshot, StreamFramer
-from windrow.saved import kind_of, seal
+from windrow.saved import kind_of, seal, unseal
 from windrow.synopses import Retention, TwoStacks
 from windrow.windows import Tumbling
 from windrow.windows.stream import StreamSlider
@@ -92,26 +94,18 @@ def test_a_waiting_piece_must_be_the_one_that_was_put_there(monkeypatch: pytest.
         bucket.step([], 60)
 
 
-def test_the_state_of_frames_from_before_headers_is_continued() -> None:
-    shelf = Dictionary({0: bare_state("rows")})
-    assert Snapshot(bare_state("frames")).rows([]).num_rows == 2
-    bucket = StreamFramer.load(plan_for(wr.Threshold("hit")), shelf, bare_state("frames"))
-    found, _ = bucket.step([], 9)
-    assert [(row["g"], row["start"], row["closed_at"]) for row in found[0].to_pylist()] == [("a", 5, 9)]
-    assert kind_of(bucket.save()) == "frames"
-
-
-def test_the_state_of_windows_from_before_headers_is_continued() -> None:
-    plan = sliding.plan_of(sliding.slide_of([Tumbling(10)], {"n": wr.count(), "median": wr.median("v")}))
-    found, _ = StreamSlider.load(plan, Dictionary(), bare_state("slide")).step([], 20)
-    assert [(row["g"], row["start"], row["median"]) for row in found[0].to_pylist()] == [(1, 10, 5.0)]
-
-
-def test_the_state_of_filling_from_before_headers_is_continued() -> None:
-    plan = filling.plan_for(filling.Story({}, [], [], []), {"n": wr.count()})
-    shelf = Dictionary({0: bare_state("fill rows")})
-    found = Filler.load(plan, shelf, bare_state("fill")).finish([])
-    assert [row["aggregate0"] for table in found for row in table.to_pylist()] == [1]
+def test_a_bucket_from_before_headers_is_refused_by_its_version() -> None:
+    framing = plan_for(wr.Threshold("hit"))
+    windows = sliding.plan_of(sliding.slide_of([Tumbling(10)], {"n": wr.count(), "median": wr.median("v")}))
+    filled = filling.plan_for(filling.Story({}, [], [], []), {"n": wr.count()})
+    for kind, load in (
+        ("frames", lambda data: StreamFramer.load(framing, Dictionary(), data)),
+        ("frames", Snapshot),
+        ("slide", lambda data: StreamSlider.load(windows, Dictionary(), data)),
+        ("fill", lambda data: Filler.load(filled, Dictionary(), data)),
+    ):
+        with pytest.raises(SourceError, match="a state of version 1, written by an older Windrow"):
+            load(bare_state(kind))
 
 
 def test_other_states_from_before_headers_are_continued() -> None:
@@ -121,25 +115,62 @@ def test_other_states_from_before_headers_are_continued() -> None:
     assert kept.query() == 2.0 + 3.0 + 4.0
 
 
-def test_a_state_from_before_headers_of_another_query_is_refused() -> None:
-    with pytest.raises(SourceError, match="the checkpoint was written with"):
-        StreamFramer.load(plan_for(wr.Threshold("hit")), Dictionary(), bare_state("slide"))
-    with pytest.raises(SourceError, match="the saved state is damaged"):
-        StreamFramer.load(plan_for(wr.Threshold("hit")), Dictionary(), bare_state("assemble"))
-
-
-@pytest.mark.parametrize("name", OPERATORS)
-def test_a_state_that_does_not_hold_together_is_refused_though_its_checksum_is_right(name: str) -> None:
-    saved = state(name)
-    tables = saved_tables(saved.data, saved.kind)
-    refused = 0
+def spoiled(tables: list[pa.Table], *, first: bool) -> Iterator[list[pa.Table]]:
+    """The tables with one column each that says something impossible."""
     for i, table in enumerate(tables):
         for column in ("group", "open.0", "status"):
-            if column in table.column_names and len(table) and not (column == "group" and i == 0):
+            if column in table.column_names and len(table) and not (column == "group" and i == 0 and first):
                 at = table.schema.get_field_index(column)
                 wrong = pa.array(np.full(len(table), 99)).cast(table.schema.field(at).type)
-                others = [*tables[:i], table.set_column(at, column, wrong), *tables[i + 1 :]]
-                with pytest.raises(SourceError, match="the saved state is damaged: expected"):
-                    saved.load(save_tables(saved.kind, others))
-                refused += 1
-    assert refused or name in ("assembling", "waiting rows")
+                yield [*tables[:i], table.set_column(at, column, wrong), *tables[i + 1 :]]
+
+
+@pytest.mark.parametrize("name", ["filling", "tagging"])
+def test_a_state_that_does_not_hold_together_is_refused_though_its_checksum_is_right(name: str) -> None:
+    saved = state(name)
+    wrong = [*spoiled(saved_tables(saved.data, saved.kind), first=True)]
+    assert wrong
+    for tables in wrong:
+        with pytest.raises(SourceError, match="the saved state is damaged: expected"):
+            saved.load(save_tables(saved.kind, tables))
+
+
+@pytest.mark.parametrize("name", [name for name in OPERATORS if name.startswith(("frames", "windows"))])
+def test_entries_of_groups_that_do_not_hold_together_are_refused(name: str) -> None:
+    saved = ALL[name]()
+    (number,) = (number for number in saved.shelf if number < 0)
+    before = saved.shelf[number]
+    wrong = [*spoiled(saved_tables(before, GROUPS), first=False)]
+    assert wrong
+    for tables in wrong:
+        saved.shelf[number] = save_tables(GROUPS, tables)
+        with pytest.raises(SourceError, match="the saved state is damaged: expected"):
+            saved.use(saved.load(saved.data))
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        saved.shelf[number] = changed(before, rng)
+        if saved.shelf[number] != before:
+            with pytest.raises(SourceError, match="the saved state is damaged"):
+                saved.use(saved.load(saved.data))
+
+
+CURSORS = ("Recomputation", "ExpirationList", "Panes", "TwoStacks", "DABA", "GreenwaldKhanna")
+
+
+@pytest.mark.parametrize("name", [name for name in SYNOPSES if name.split()[0] in CURSORS])
+def test_the_cursors_of_a_synopsis_must_be_places_in_it(name: str) -> None:
+    saved = state(name)
+    reader = pa.ipc.open_stream(unseal(saved.data, saved.kind))
+    batch, at = reader.read_next_batch(), reader.schema.get_field_index("cursors")
+    cursors = batch.column("cursors").values.to_numpy()
+    # Those of a list behind the first two are counts.
+    for i in range(2 if name.split()[0] in ("Recomputation", "ExpirationList") else min(3, cursors.size)):
+        for wrong in (-1, 1 << 40, 1 << 62):
+            other = cursors.copy()
+            other[i] = wrong
+            column = pa.LargeListArray.from_arrays(pa.array([0, other.size], pa.int64()), pa.array(other))
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, reader.schema) as writer:
+                writer.write_batch(batch.set_column(at, reader.schema.field(at), column))
+            with pytest.raises(SourceError, match="the saved state is damaged: expected"):
+                saved.load(seal(saved.kind, sink.getvalue()))

@@ -276,15 +276,15 @@ def test_a_stream_without_groups_starts_again_when_all_its_windows_are_reported(
 def test_an_ordered_stream_has_the_windows_of_a_table(tuples: list[Tuple], windows: list[Window], cuts) -> None:
     plan = plan_of(slide_of(windows, AGG), ordered=True)
     rest = sorted(tuples, key=lambda u: u.on)
-    saved, found = None, []
+    shelf, saved, found = Dictionary(), None, []
     for on in [*sorted(cuts), 1_000]:
         batch = [u for u in rest if u.on <= on]
         rest = rest[len(batch) :]
-        bucket = StreamSlider.load(plan, Dictionary(), saved)
+        bucket = StreamSlider.load(plan, shelf, saved)
         rows, _ = bucket.step([table_of(batch)], None)
         found += rows
         saved = bucket.save()
-    found += StreamSlider.load(plan, Dictionary(), saved).finish()
+    found += StreamSlider.load(plan, shelf, saved).finish()
     assert rows_in(found) == rows_of(by_definition(tuples, windows), AGG)
 
 
@@ -446,10 +446,11 @@ def test_unknown_synopses_are_refused() -> None:
 
 def test_a_group_that_is_over_is_forgotten() -> None:
     plan = plan_of(slide_of([Sliding(10, 5)], FREE))
-    bucket = StreamSlider(plan, Dictionary())
+    shelf = Dictionary()
+    bucket = StreamSlider(plan, shelf)
     bucket.step([table_of([Tuple(1, 3, 1), Tuple(2, 100, 1)])], 50)
-    again = StreamSlider.load(plan, Dictionary(), bucket.save())
-    assert again.reader.directory.keys()[0].to_pylist() == [2]
+    again = StreamSlider.load(plan, shelf, bucket.save())
+    assert again.held["groups"] == 1
     assert again.next_event() == 104
 
 

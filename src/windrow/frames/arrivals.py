@@ -43,7 +43,9 @@ class Arrivals:
 
     def __post_init__(self) -> None:
         self.last: npt.NDArray[Any] = np.empty(0, self.reader.request.clock.dtype)
-        """In an ordered stream, the `on` of each group's last tuple."""
+        """The `on` of each group's last row that was due."""
+        self.newest: Any = None
+        """The greatest of them in an ordered stream; None before the first."""
         self.waiting = TimedShelf(self.shelf, self.reader.request.clock, self.reader.layout.on)
 
     def take(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
@@ -69,11 +71,18 @@ class Arrivals:
         self.counts.framed += sum(table.num_rows for table in due)
         return due
 
+    @property
+    def time(self) -> Any:
+        """How far the bucket is: at the watermark, or at the latest row if the stream is ordered; None before it."""
+        return self.newest if self.ordered else self.watermark
+
     def met(self, tuples: Tuples) -> None:
-        """Remember the last tuple of each group in an ordered stream."""
-        if self.ordered:
-            self.grow()
-            np.maximum.at(self.last, tuples.group, tuples.on)
+        """Remember the last row of each group."""
+        self.grow()
+        np.maximum.at(self.last, tuples.group, tuples.on)
+        if self.ordered and tuples.on.size:
+            latest = tuples.on.max().item()
+            self.newest = latest if self.newest is None else max(self.newest, latest)
 
     def grow(self) -> None:
         """Make room for groups that were not met before."""
@@ -81,24 +90,16 @@ class Arrivals:
         lowest = self.reader.request.clock.lowest
         self.last = np.concatenate([self.last, np.full(more, lowest, self.last.dtype)])
 
-    # The state, but for the shelf: words about it, a column a group, and an index of what waits.
+    # The state, but for the shelf and for what is known of each group: words about it, and an index of what waits.
 
     def about(self) -> dict[str, Any]:
         """How far the bucket is."""
-        return {"watermark": self.watermark, "next": self.waiting.next}
+        return {"watermark": self.watermark, "newest": self.newest, "next": self.waiting.next}
 
-    def columns(self) -> dict[str, pa.Array]:
-        """What is known of each group."""
-        if self.ordered:
-            self.grow()
-        return {"last": pa.array(self.last)} if self.ordered else {}
-
-    def restore(self, about: Mapping[str, Any], known: pa.Table, index: pa.Table) -> None:
-        """Go on from what was saved."""
-        self.watermark = about["watermark"]
+    def restore(self, about: Mapping[str, Any], index: pa.Table) -> None:
+        """Continue from what was saved."""
+        self.watermark, self.newest = about["watermark"], about.get("newest")
         self.waiting.restore(index, about["next"])
-        if self.ordered:
-            self.last = np.array(known.column("last").to_numpy(), self.last.dtype)
 
     def _late(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
         on = self.waiting.instants(table)

@@ -124,6 +124,34 @@ def unpack_state(tables: Sequence[pa.Table], framer: Framer) -> State:
     return state
 
 
+def pack_entries(state: State) -> tuple[dict[str, Any], pa.Table]:
+    """A state so that groups can be taken out of it: columns a group, and open frames in the order of their groups.
+
+    A group knows its open frames by their places among its own.
+    """
+    order = np.argsort(state.records.group, kind="stable")
+    place = np.empty(order.size + 1, np.int64)
+    place[order] = np.arange(order.size)
+    records = state.records.take(order)
+    first = np.searchsorted(records.group, np.arange(state.groups.next.size))
+    opened = state.groups.open
+    own = np.where(opened >= 0, place[opened] - first[:, None], -1)
+    open_frames = columns_of("", records)
+    for j, kept in enumerate(state.aggregates):
+        open_frames |= kept.take(order).columns(f"aggregate{j}.")
+    return columns_of("", state.groups._replace(open=own)), pa.table(open_frames)
+
+
+def unpack_entries(groups: pa.Table, open_frames: pa.Table, framer: Framer) -> State:
+    """The state of `pack_entries`."""
+    first = np.searchsorted(open_frames["group"].to_numpy(), np.arange(len(groups)))
+    for i in range(framer.automaton.width):
+        at = groups.schema.get_field_index(f"open.{i}")
+        own = _numpy(groups, f"open.{i}", np.int64)
+        groups = groups.set_column(at, f"open.{i}", pa.array(np.where(own >= 0, own + first, -1)))
+    return unpack_state([groups, open_frames], framer)
+
+
 def _check_records(groups: Groups, records: Records) -> None:
     """Refuse places that kernels would write to and that do not exist."""
     check_indices("groups of open frames", records.group, groups.next.size)

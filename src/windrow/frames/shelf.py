@@ -36,12 +36,13 @@ class Shelf(Protocol):
 
 
 class Waiting(NamedTuple):
-    """A piece on the shelf: its number, its least and greatest `on`, and its tuples."""
+    """A piece on the shelf: its number, its least and greatest `on`, its tuples, and its bytes where they are known."""
 
     number: int
     low: Any
     high: Any
     rows: int
+    size: int = 0
 
 
 @dataclass
@@ -61,6 +62,11 @@ class TimedShelf:
         return sum(piece.rows for piece in self.pieces)
 
     @property
+    def size(self) -> int:
+        """How many bytes they take."""
+        return sum(piece.size for piece in self.pieces)
+
+    @property
     def first(self) -> Any:
         """The least `on` of all tuples; None if there are none."""
         return min((piece.low for piece in self.pieces), default=None)
@@ -78,8 +84,9 @@ class TimedShelf:
         on = self.instants(table)
         order = np.argsort(on, kind="stable")
         for rows in np.array_split(order, min(most, -(-on.size // ROWS_A_PIECE))):
-            piece = Waiting(self.next, on[rows[0]].item(), on[rows[-1]].item(), rows.size)
-            self.shelf.put(piece.number, save_tables(ROWS, [table.take(pa.array(rows)).combine_chunks()]))
+            data = save_tables(ROWS, [table.take(pa.array(rows)).combine_chunks()])
+            piece = Waiting(self.next, on[rows[0]].item(), on[rows[-1]].item(), rows.size, len(data))
+            self.shelf.put(piece.number, data)
             self.pieces.append(piece)
             self.next += self.stride
 
@@ -130,7 +137,7 @@ class TimedShelf:
         """What is where, as Arrow."""
         columns = {name: [getattr(piece, name) for piece in self.pieces] for name in Waiting._fields}
         instant = pa.from_numpy_dtype(self.clock.dtype)
-        kinds = {"number": pa.int64(), "low": instant, "high": instant, "rows": pa.int64()}
+        kinds = {"number": pa.int64(), "low": instant, "high": instant, "rows": pa.int64(), "size": pa.int64()}
         return pa.table({name: pa.array(values, kinds[name]) for name, values in columns.items()})
 
     def restore(self, index: pa.Table, following: int) -> None:

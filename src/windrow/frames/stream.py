@@ -1,14 +1,15 @@
 """Framing a stream: tuples in as they arrive, frames out as the watermark passes them, and the state between.
 
 A `StreamFramer` has some of a stream's groups, a *bucket*. Tuples that the watermark has not passed wait on a shelf, in
-pieces that are narrow in time: a progress writes only what arrived and reads only what is due. All else, the groups'
-states and an index of the shelf, is one small piece of Arrow with a version.
+pieces that are narrow in time: a progress writes only what arrived and reads only what is due. What is known of groups
+is in pieces on the same shelf, of which a progress reads those of the groups it has rows for, or whose gap is over, and
+adds one with what it changed. All else, an index of the shelf, is one small piece of Arrow with a version.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,13 +23,22 @@ from windrow.frames.clock import LARGEST, Clock
 from windrow.frames.fragments import FRAGMENT, FragmentFramer, Pieces
 from windrow.frames.framer import Frames
 from windrow.frames.groups import Directory
+from windrow.frames.memory import Memory
 from windrow.frames.ordering import read_in_order
-from windrow.frames.packing import about_of, check_state, pack_state, save_tables, saved_tables, unpack_state
+from windrow.frames.packing import (
+    about_of,
+    check_state,
+    pack_entries,
+    save_tables,
+    saved_tables,
+    unpack_entries,
+)
 from windrow.frames.request import Layout, Reader, Request, frames_table
 from windrow.frames.shelf import Shelf, piece_of
-from windrow.saved import check_that, reading
+from windrow.frames.store import NO_EVENT, Codes, Entries, GroupStore
+from windrow.saved import check_version, reading
 
-VERSION = 2
+VERSION = 3
 KIND = "frames"
 """The kind of a saved bucket."""
 
@@ -41,6 +51,8 @@ class StreamPlan:
     layout: Layout
     ordered: bool = False
     fragments: bool = False
+    keep_groups: int | float | None = None
+    """How long after its last row a group with nothing open is forgotten; None for never."""
 
     kind: ClassVar[str] = KIND
     state: ClassVar[tuple[str, str]] = ("groups", "waiting")
@@ -70,31 +82,37 @@ class StreamFramer:
         self.framer = FragmentFramer(request.scheme, request.clock, request.types, list(request.agg.values()))
         self.framer.directory = self.reader.directory
         self.arrivals = Arrivals(self.reader, self.shelf, self.plan.ordered)
+        self.memory = Memory(self.arrivals, self.plan.keep_groups, self._adopt, _idle)
 
     def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
         """Take in what arrived and go on to the watermark: the rows of the result, and the tuples that are late."""
+        arrived = list(arrived)
+        if self.plan.ordered:
+            self.memory.recall(arrived)
         due, late = self.arrivals.take(arrived, watermark)
         if self.plan.ordered:
             return self._frame(due, None), late
+        self.memory.recall(due, watermark)
         return [] if watermark is None else self._frame(due, watermark), late
 
     def finish(self) -> list[pa.Table]:
         """The stream is over: frame all that waits, and cut what is open."""
+        self.memory.empty()
         return [*self._frame(self.arrivals.take_all(), None), self._table(self.framer.ended(self.framer.finish()))]
 
     def next_event(self) -> int | None:
         """The watermark at which there is something to do even if no tuple arrives; None if there is nothing."""
-        first = self.arrivals.waiting.first
-        events = [] if first is None else [first]
+        events = [self.arrivals.waiting.first, self.memory.store.due]
         if self._gap is not None and self.framer.records.group.size:
             events.append(int(self._latest()[1].min()) + self._gap)
-        return min(events, default=None)
+        return min((event for event in events if event is not None), default=None)
 
     def unreported(self) -> pa.Table:
         """The groups with an open frame of which nothing is reported yet, and where the first of these frames starts.
 
         This is the bucket's punctuation: any other frame that is still to be reported starts behind the watermark.
         """
+        self.memory.recall_all()
         clock = self.plan.request.clock
         silent = self.framer.states[FRAGMENT].seen == 0
         groups, place = np.unique(self.framer.records.group[silent], return_inverse=True)
@@ -161,15 +179,41 @@ class StreamFramer:
     # The state as bytes.
 
     def save(self) -> bytes:
-        """All but the shelf."""
-        groups = np.arange(len(self.reader.directory))
-        self.framer.grow(groups.size)
-        keys = {f"by{i}": key for i, key in enumerate(self.reader.directory.keys())}
-        keys |= self.arrivals.columns()
+        """What was changed goes to the shelf; the rest is an index of it."""
+        self.framer.grow(len(self.reader.directory))
+        self.memory.write(self._entries)
         about = {"version": VERSION, "plan": self.plan.fingerprint, **self.arrivals.about()}
-        keys["clock"] = pa.nulls(groups.size, self.plan.request.clock.type)
-        known = pa.table({"group": groups, **keys}).replace_schema_metadata({"windrow": json.dumps(about)})
-        return save_tables(KIND, [known, self.arrivals.waiting.index(), *pack_state(self.framer.export(groups))])
+        types = {f"by{i}": kind for i, kind in enumerate(self.reader.directory.types)}
+        types["clock"] = self.plan.request.clock.type
+        head = pa.schema(types.items(), metadata={"windrow": json.dumps(about)}).empty_table()
+        return save_tables(KIND, [head, self.arrivals.waiting.index(), self.memory.store.index()])
+
+    @property
+    def held(self) -> dict[str, int]:
+        """How many groups are known, and how many bytes that takes with the rows that wait, but for the index."""
+        store = self.memory.store
+        return {"groups": store.live, "state_bytes": store.size + self.arrivals.waiting.size}
+
+    def _entries(self, codes: Codes) -> tuple[dict[str, Any], list[pa.Table], Any, Codes]:
+        """Groups as entries; one without an open frame, a number or a memory is as if never seen."""
+        state = self.framer.export(codes)
+        columns, open_frames = pack_entries(state)
+        groups = state.groups
+        fresh = (groups.memo == self.framer.automaton.group_memo) | np.isnan(groups.memo)
+        needed = (groups.open >= 0).any(axis=1) | (groups.next > 0) | ~fresh.all(axis=1)
+        held = np.zeros(codes.size, np.bool_)
+        held[state.records.group] = True
+        due = np.full(codes.size, NO_EVENT)
+        if self._gap is not None:
+            latest = np.full(codes.size, np.iinfo(np.int64).min)
+            np.maximum.at(latest, state.records.group, state.records.end)
+            # A gap that would be over past the last instant is never over.
+            due[held] = np.minimum(latest[held], NO_EVENT - self._gap) + self._gap
+        return columns, [open_frames], needed | held | self.plan.ordered, due
+
+    def _adopt(self, entries: Entries, codes: Codes) -> None:
+        with reading():
+            self.framer.adopt(codes, unpack_entries(entries.groups, entries.parts[0], self.framer))
 
     @classmethod
     def load(cls, plan: StreamPlan, shelf: Shelf, data: bytes | None) -> StreamFramer:
@@ -181,17 +225,17 @@ class StreamFramer:
         about = about_of(tables[0])
         check_state(about, VERSION, plan.fingerprint)
         with reading():
-            bucket._restore(about, *tables)
+            _, waiting, index = tables
+            bucket.arrivals.restore(about, waiting)
+            bucket.memory.store.restore(index)
         return bucket
 
-    def _restore(self, about: dict[str, Any], known: pa.Table, waiting: pa.Table, *state: pa.Table) -> None:
-        self.reader.directory.restore(
-            [known.column(f"by{i}") for i in range(len(self.plan.request.by))], known.num_rows
-        )
-        held = unpack_state(state, self.framer)
-        check_that(held.groups.next.size == known.num_rows, "as many states as groups")
-        self.framer.adopt(np.arange(known.num_rows), held)
-        self.arrivals.restore(about, known, waiting)
+
+def _idle(entries: Entries) -> Any:
+    """Which groups have no open frame."""
+    idle = np.ones(len(entries.groups), np.bool_)
+    idle[entries.parts[0]["group"].to_numpy()] = False
+    return idle
 
 
 class Snapshot:
@@ -199,32 +243,47 @@ class Snapshot:
 
     def __init__(self, data: bytes) -> None:
         with reading():
-            self.known, self.waiting, self.groups, self.open = saved_tables(data, KIND)
-            self.by = about_of(self.known)["plan"]["by"]
-            self.keys = [self.known.column(f"by{i}").combine_chunks() for i in range(len(self.by))]
-            self.clock = Clock.of(self.known.schema.field("clock").type, "on")
+            self.tables = saved_tables(data, KIND)
+            self.head, about = self.tables[0], about_of(self.tables[0])
+            check_version("the checkpoint holds a state", about["version"], VERSION, "look at it with that one")
+            self.by = about["plan"]["by"]
+            self.types = [self.head.schema.field(f"by{i}").type for i in range(len(self.by))]
+            self.clock = Clock.of(self.head.schema.field("clock").type, "on")
 
     @property
     def schema(self) -> pa.Schema:
         """The `by` columns, what is known of each open frame, and how many tuples of its group wait."""
         on = self.clock.type
-        fields = list(zip(self.by, (key.type for key in self.keys), strict=True))
+        fields = list(zip(self.by, self.types, strict=True))
         fields += [("frame", pa.int64()), ("start", on), ("end", on), ("count", pa.int64()), ("waiting", pa.int64())]
         return pa.schema(fields)
 
-    def rows(self, pieces: Iterable[bytes]) -> pa.Table:
+    def open_frames(self, shelf: Shelf) -> tuple[pa.Table, pa.Table | None]:
+        """The groups that are known, and their open frames; None if there are none."""
+        store = GroupStore(shelf, self.types)
+        with reading():
+            store.restore(self.tables[2])
+        found = store.all()
+        return (self.head, None) if found is None else (found.groups, found.parts[0])
+
+    def rows(self, shelf: Mapping[int, bytes]) -> pa.Table:
         """A row for each open frame, and one for each group that has tuples waiting and no open frame."""
-        directory = Directory([key.type for key in self.keys])
-        directory.encode(self.keys, self.known.num_rows)
-        waiting = np.zeros(max(self.known.num_rows, len(directory)), np.int64)
-        for table in map(piece_of, pieces):
+        directory = Directory(self.types)
+        known, opened = self.open_frames(shelf)  # type: ignore[arg-type]  # a shelf is a mapping that can be read
+        directory.encode([known.column(f"by{i}") for i in range(len(self.by))], known.num_rows)
+        waiting = np.zeros(max(known.num_rows, len(directory)), np.int64)
+        for table in (piece_of(data) for number, data in shelf.items() if number >= 0):
             group = directory.encode([table.column(f"by{i}") for i in range(len(self.by))], table.num_rows)
             waiting = np.append(waiting, np.zeros(len(directory) - waiting.size, np.int64))
             np.add.at(waiting, group, 1)
-        framed = self.open["group"].to_numpy()
+        if opened is None:
+            on = pa.from_numpy_dtype(self.clock.dtype)
+            kinds = {"group": pa.int64(), "number": pa.int64(), "start": on, "end": on, "count": pa.int64()}
+            opened = pa.schema(kinds.items()).empty_table()
+        framed = opened["group"].to_numpy()
         others = np.setdiff1d(np.flatnonzero(waiting), framed)
         group = np.concatenate([framed, others])
-        number = self.open["number"].to_numpy()
+        number = opened["number"].to_numpy()
         frame = pa.array(number, mask=number < 0)
         none = pa.nulls(others.size, pa.int64())
         keys = directory.keys()
@@ -232,9 +291,7 @@ class Snapshot:
         columns.append(pa.concat_arrays([frame, none]))
         for name in ("start", "end"):
             columns.append(
-                self.clock.write(pa.concat_arrays([self.open[name].combine_chunks(), none.cast(self.open[name].type)]))
+                self.clock.write(pa.concat_arrays([opened[name].combine_chunks(), none.cast(opened[name].type)]))
             )
-        columns.append(
-            pa.concat_arrays([self.open["count"].combine_chunks(), pa.array(np.zeros(others.size, np.int64))])
-        )
+        columns.append(pa.concat_arrays([opened["count"].combine_chunks(), pa.array(np.zeros(others.size, np.int64))]))
         return pa.table([*columns, pa.array(waiting[group])], schema=self.schema)

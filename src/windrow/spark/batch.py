@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 from windrow.aggregates import AggregateFunction
 from windrow.errors import UnsupportedError, WindrowError
 from windrow.frames import Scheme
+from windrow.frames.duration import Duration
 from windrow.frames.predicate import parse_predicate
 from windrow.frames.request import Request
 from windrow.spark.chunks import OutOfOrder
@@ -40,6 +41,7 @@ def frames(
     late: str = "drop",
     buckets: int | None = None,
     flush: str | None = None,
+    keep_groups: Duration | None = None,
 ) -> DataFrame:
     """Segment each group's tuples into frames, by what the data says.
 
@@ -78,6 +80,11 @@ def frames(
         replay. The result is then a table: the frames that the end of the stream leaves, of tuples that waited for the
         watermark and of frames that were open. The checkpoint is only read. With `fragments=True`, a frame whose
         tuples were all reported before ends with a row whose `count` is 0 and whose `start` and `end` are null.
+    keep_groups
+        Streams only: how long a group without an open frame is remembered once the watermark is past its last row (or,
+        with `ordered=True`, the latest row of any group), such as `"1 day"`. A group that comes back later is a new
+        one: its frames count from 0 again, and with `ordered=True` its rows may be earlier than before. By default the
+        number of a group's next frame is remembered for ever. It may change when the query restarts.
 
     Returns
     -------
@@ -90,7 +97,8 @@ def frames(
     aggregates are of the frame up to there, and the last piece has `final`. A frame may end without a further tuple:
     its last piece then has `count` 0, and null for `start` and `end`. A frame that a gap ended has no `closed_at` in a
     stream: it is reported when the watermark is past the gap, with no tuple to end it. How many tuples arrived, were
-    late, were framed and were dropped for their nulls is told in `observedMetrics` of the query's progress.
+    late, were framed and were dropped for their nulls is in `observedMetrics` of the query's progress, with the number
+    of `groups` and the `state_bytes` that the buckets hold which had something to do.
 
     Examples
     --------
@@ -106,7 +114,7 @@ def frames(
     +-----+-----+---+---------+-----+--------+-------+
     <BLANKLINE>
     """
-    options = StreamOptions(fragments, ordered, late, buckets, flush)
+    options = StreamOptions(fragments, ordered, late, buckets, flush, keep_groups)
     return plan_frames(source, scheme, on, by, agg, order_by, nulls_on, plan, options)[1]
 
 

@@ -224,7 +224,7 @@ def _buffers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _describe(schema: pa.Schema) -> FROM_TABLE:
     def describe(table: pa.Table) -> pa.Table:
         state, pieces = parts_of(table)
-        return Snapshot(state).rows(pieces.values()).cast(schema)
+        return Snapshot(state).rows(pieces).cast(schema)
 
     return describe
 

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from windrow.aggregates import AggregateFunction
 from windrow.errors import UnsupportedError
 from windrow.frames import Scheme
+from windrow.frames.duration import Duration
 from windrow.spark.batch import plan_frames
 from windrow.spark.parquet import ParquetSource
 from windrow.spark.plans import Choice
@@ -35,6 +36,7 @@ def explain(
     late: str = "drop",
     buckets: int | None = None,
     flush: str | None = None,
+    keep_groups: Duration | None = None,
 ) -> Choice:
     """Say which plan `frames`, or `slide`, would run with the same arguments, and why.
 
@@ -47,7 +49,7 @@ def explain(
     plan: native
       - panes of 5 units of 'minute', aggregated by Catalyst and combined by the compiled kernel
     """
-    options = StreamOptions(fragments, ordered, late, buckets, flush)
+    options = StreamOptions(fragments, ordered, late, buckets, flush, keep_groups)
     common = (on, by, agg, order_by, nulls_on, plan)
     if not isinstance(what, Scheme):
         if fragments:

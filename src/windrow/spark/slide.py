@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from windrow.aggregates import AggregateFunction
 from windrow.errors import UnsupportedError
+from windrow.frames.duration import Duration
 from windrow.spark.nulls import settle_nulls, settle_scanned
 from windrow.spark.panes import (
     gathered_panes,
@@ -54,6 +55,7 @@ def slide(
     late: str = "drop",
     buckets: int | None = None,
     flush: str | None = None,
+    keep_groups: Duration | None = None,
 ) -> DataFrame:
     """Aggregate each group's tuples over windows that move along.
 
@@ -98,6 +100,11 @@ def slide(
     flush
         Streams only: the checkpoint location of a query with the same arguments that has ended. The result is then a
         table: the windows that the end of the stream leaves.
+    keep_groups
+        Streams only: how long a group with no window to be reported is remembered once the watermark is past its last
+        row (or, with `ordered=True`, the latest row of any group), such as `"1 day"`. A group that comes back later is
+        a new one. It matters for what is remembered for ever by default: the rows of `wr.Rows` and `wr.DistinctTimes`,
+        and what `ordered`, `empty`, `only_changed` and `using` need.
 
     Returns
     -------
@@ -128,7 +135,7 @@ def slide(
     +-----+---+--------+----+
     <BLANKLINE>
     """
-    options = StreamOptions(ordered=ordered, late=late, buckets=buckets, flush=flush)
+    options = StreamOptions(ordered=ordered, late=late, buckets=buckets, flush=flush, keep_groups=keep_groups)
     return plan_slide(source, windows, on, by, agg, order_by, nulls_on, plan, empty, only_changed, using, options)[1]
 
 

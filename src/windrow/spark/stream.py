@@ -23,6 +23,7 @@ from pyspark.sql.types import BooleanType, LongType, StructField, StructType, Ti
 
 from windrow.errors import SpecError, TypeMismatchError, UnsupportedError, is_one_of
 from windrow.frames.arrivals import WHOLE
+from windrow.frames.duration import Duration, to_clock
 from windrow.frames.packing import pack, unpack
 from windrow.frames.request import Asked, Request
 from windrow.frames.stream import StreamFramer, StreamPlan
@@ -33,10 +34,10 @@ from windrow.spark.versions import to_arrow_schema
 from windrow.windows.stream import SlidePlan
 
 LATE = ("drop", "emit")
-COUNTED = ("arrived", "late", "framed", "dropped")
+COUNTED = ("arrived", "late", "framed", "dropped", "groups", "state_bytes")
 """What is told of each batch of the query, under `observedMetrics` of its progress."""
 
-_FOUND_SPARK = "bucket int, arrived long, late long, framed long, dropped long, open binary, data binary"
+_FOUND_SPARK = f"bucket int, {', '.join(f'{name} long' for name in COUNTED)}, open binary, data binary"
 _MADE_OF = "_windrow_punctuated"
 _queries = count(1)
 
@@ -52,6 +53,7 @@ class StreamOptions:
     late: str = "drop"
     buckets: int | None = None
     flush: str | os.PathLike[str] | None = None
+    keep_groups: Duration | None = None
 
     def __post_init__(self) -> None:
         for name in ("fragments", "ordered"):
@@ -70,7 +72,7 @@ class StreamOptions:
     def refuse_for_tables(self) -> None:
         """Refuse options that only a stream can have."""
         default = StreamOptions()
-        for name in ("fragments", "ordered", "late", "buckets", "flush"):
+        for name in ("fragments", "ordered", "late", "buckets", "flush", "keep_groups"):
             if getattr(self, name) != getattr(default, name):
                 raise UnsupportedError(
                     f"{name}={getattr(self, name)!r} is for streams, and the source is no streaming DataFrame"
@@ -139,7 +141,9 @@ def in_stream(
     """What a plan, made of a request and a layout, finds in a streaming DataFrame."""
     buckets = (options.buckets or BUCKETS) if request.by else 1
     tuples, layout = select_tuples(df, request, whole_as=WHOLE if options.late == "emit" else None)
-    plan = make_plan(request, layout, ordered=options.ordered)
+    keep = options.keep_groups
+    kept = None if keep is None else to_clock(keep, request.clock.kind, "keep_groups")
+    plan = make_plan(request, layout, ordered=options.ordered, keep_groups=kept)
     if options.flush is not None:
         return flushed(df.sparkSession, plan, schema, options.flush)
     places = {layout.on: request.on, **dict(zip(layout.by, request.by, strict=True))}
@@ -224,7 +228,7 @@ class BucketProcessor(StatefulProcessor):
         event = None if self.plan.ordered else bucket.next_event()
         self.state.save(bucket.save(), None if event is None else -(-event // 1000), reached, expired)
         found += [] if self.late is None else [late_rows(table, self.plan, self.late) for table in late if len(table)]
-        told = asdict(bucket.arrivals.counts) | {"dropped": dropped, "bucket": key}
+        told = asdict(bucket.arrivals.counts) | bucket.held | {"dropped": dropped, "bucket": key}
         punctuation = [bucket.unreported()] if self.punctuates and isinstance(bucket, StreamFramer) else []
         told |= {"open": pack(punctuation), "data": pack(found)}
         return pd.DataFrame({name: [value] for name, value in told.items()})

@@ -48,7 +48,7 @@ class BlockKeeper:
 
     def load(self, kind: str, data: bytes) -> None:
         """Go on from a saved state."""
-        arrays = unpack_arrays(data, kind, VERSION, self.terms._asdict())
+        arrays = unpack_arrays(data, kind, VERSION, self.terms._asdict(), Blocks.make(self.terms).plain())
         self.blocks = self.blocks.of_plain(arrays)
         self._make_work()
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from windrow.saved import check_that
 from windrow.synopses.algebra import WITHOUT_COUNTING, added, merged, move, put_state, state_at
 from windrow.synopses.batches import BatchRing
 from windrow.synopses.ring import HEAD, TAIL, oldest_leaves, ring_size
@@ -159,6 +160,13 @@ class DABA(BatchRing):
     time: ClassVar[str] = "O(1) an element and an answer, at worst"
     space: ClassVar[str] = "R + 2 partials"
     positions: ClassVar[int] = 6
+
+    def check(self, window: Any) -> None:
+        """Refuse a saved window whose cursors are not places in it, in their order."""
+        super().check(window)
+        head, tail, left, right, accumulated, back = window.cursors.tolist()
+        rising = head <= left <= right <= accumulated <= back <= tail
+        check_that(rising, f"cursors that rise from {head} to {tail}, got {[left, right, accumulated, back]}")
 
     def empty(self) -> Any:
         """A window without elements."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction, Count
+from windrow.saved import reading
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
 from windrow.synopses.due import NO_INSTANTS, NOW, Due, after_each, nullable
 from windrow.synopses.elements import as_instants, check_elements, check_every, check_order
@@ -103,9 +104,12 @@ class Estimator(Synopsis):
 
     def load(self, data: bytes) -> None:
         """Go on from a state that was saved by a synopsis made with the same arguments."""
-        arrays = unpack_arrays(data, type(self).__name__, self.version, self.arguments)
-        self.newest = int(arrays.pop("newest")[0])
-        self._restore(arrays)
+        like = self._state | {"newest": np.zeros(1, np.int64)}
+        arrays = unpack_arrays(data, type(self).__name__, self.version, self.arguments, like)
+        newest = int(arrays.pop("newest")[0])
+        with reading():
+            self._restore(arrays)
+        self.newest = newest
 
     def _run(self, elements: Elements, ends: Instants, moments: Instants = NO_INSTANTS) -> Due:
         """Run the loop to the end, with more room whenever it asks for it."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.compiled import tag_for
+from windrow.saved import reading
 from windrow.synopses import rolling
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
 from windrow.synopses.due import NO_INSTANTS, NOW, nullable
@@ -83,6 +84,9 @@ class ExactSynopsis(Synopsis):
     def live(self, window: Any) -> Any:
         """The same window without room for more than it has, its positions starting at 0."""
 
+    def check(self, window: Any) -> None:
+        """Refuse a saved window whose cursors are not places in it."""
+
     @property
     def arguments(self) -> Mapping[str, Any]:
         """What a saved state must have been made with, to go on from it."""
@@ -126,9 +130,13 @@ class ExactSynopsis(Synopsis):
 
     def load(self, data: bytes) -> None:
         """Go on from a window that was saved by a synopsis made with the same arguments."""
-        arrays = unpack_arrays(data, type(self).__name__, self.version, self.arguments)
-        self.newest = int(arrays.pop("newest")[0])
-        self.window = type(self.window)(**arrays)
+        like = {**self.empty()._asdict(), "newest": np.zeros(1, np.int64)}
+        arrays = unpack_arrays(data, type(self).__name__, self.version, self.arguments, like)
+        newest = int(arrays.pop("newest")[0])
+        window = type(self.window)(**arrays)
+        with reading():
+            self.check(window)
+        self.newest, self.window = newest, window
 
     def _room(self, n: int, *, sized: bool = True) -> Answers:
         """Room for answers, and for how many elements each is of where that is not known anyway."""

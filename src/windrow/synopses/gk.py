@@ -12,6 +12,7 @@ from numba import njit
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.summary import Summary, answer_ranks, compress, insert_run, merge_summaries
 from windrow.errors import SpecError
+from windrow.saved import check_that
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind
 from windrow.synopses.due import NO_INSTANTS, Due, count_given, is_due
 from windrow.synopses.packing import pack_arrays, unpack_arrays
@@ -182,9 +183,14 @@ class GreenwaldKhanna(CompiledQuantiles):
 
     def load(self, data: bytes) -> None:
         """Go on from a saved state."""
-        arrays = unpack_arrays(data, type(self).__name__, self.VERSION, {"eps": self.accuracy.eps})
+        none = np.empty(0, np.int64)
+        like = dict.fromkeys((*Summary._fields, "buffer"), none) | {"cursors": np.zeros(3, np.int64)}
+        arrays = unpack_arrays(data, type(self).__name__, self.VERSION, {"eps": self.accuracy.eps}, like)
         period = self._state.buffer.size
-        size, _, pending = arrays["cursors"]
+        size, n, pending = (int(cursor) for cursor in arrays["cursors"])
+        check_that({arrays[name].size for name in Summary._fields} == {size}, f"a summary of {size} values")
+        check_that(pending == arrays["buffer"].size < max(period, 1), f"at most {period} waiting values, got {pending}")
+        check_that((arrays["g"] > 0).all() and arrays["g"].sum() == n and (arrays["delta"] >= 0).all(), "ranks up to n")
         fresh = _State.make(period)
         fresh = fresh.resized(max(fresh.bands.size, int(size) + period))
         for name, part in fresh.summary._asdict().items():

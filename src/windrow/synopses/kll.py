@@ -13,10 +13,11 @@ from datasketches import kll_doubles_sketch
 
 from windrow.aggregates import AggregateFunction
 from windrow.errors import DataError
+from windrow.saved import check_that, reading
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind
 from windrow.synopses.due import after_each
 from windrow.synopses.elements import check_elements, check_every
-from windrow.synopses.packing import pack_arrays, unpack_arrays
+from windrow.synopses.packing import Arrays, pack_arrays, unpack_arrays
 from windrow.synopses.quantiles import Phi, QuantileSynopsis, check_phi
 
 SMALLEST_K, LARGEST_K = 8, 65_535
@@ -143,10 +144,15 @@ class KLLPanes(QuantileSynopsis):
 
     def load(self, data: bytes) -> None:
         """Go on from a saved state."""
-        arrays = unpack_arrays(data, type(self).__name__, self.VERSION, self._arguments)
-        parts = np.split(arrays["sketches"], np.cumsum(arrays["sizes"])[:-1])
-        self._n = int(arrays["n"][0])
-        self._panes = deque(kll_doubles_sketch.deserialize(part.tobytes()) for part in parts)
+        like: Arrays = {"n": np.zeros(1, np.int64), "sizes": np.empty(0, np.int64), "sketches": np.empty(0, np.uint8)}
+        arrays = unpack_arrays(data, type(self).__name__, self.VERSION, self._arguments, like)
+        sizes, n = arrays["sizes"], int(arrays["n"][0])
+        whole = sizes.size and (sizes > 0).all() and sizes.sum() == arrays["sketches"].size and n >= 0
+        check_that(bool(whole), f"sketches of {arrays['sketches'].size} bytes, got {sizes.tolist()}")
+        parts = np.split(arrays["sketches"], np.cumsum(sizes)[:-1])
+        with reading():
+            panes = deque(kll_doubles_sketch.deserialize(part.tobytes()) for part in parts)
+        self._n, self._panes = n, panes
         self._finished = None
 
     @property

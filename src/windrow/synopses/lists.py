@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from windrow.aggregates import AggregateFunction, Count, Mean, Sum
+from windrow.saved import check_that
 from windrow.synopses.algebra import added, move, put_state, removed, state_at
 from windrow.synopses.exact import ExactSynopsis
-from windrow.synopses.ring import HEAD, SMALLEST, TAIL, capacity_for, oldest_leaves, resized, ring_size
+from windrow.synopses.ring import HEAD, SMALLEST, TAIL, capacity_for, check_ring, oldest_leaves, resized, ring_size
 from windrow.synopses.rolling import MOVES, Moves
 
 Array = npt.NDArray[Any]
@@ -178,6 +179,11 @@ class _List(ExactSynopsis):
         times = np.empty(SMALLEST if self.span.timed else 0, np.int64)
         numbers = np.repeat(self.zero, rows, axis=0)
         return kind(times, np.empty(SMALLEST, self.dtype), numbers, np.zeros(4, np.int64))
+
+    def check(self, window: Any) -> None:
+        """Refuse a saved window whose cursors are not places in it."""
+        check_ring(window, ("times", "values"), 2, None if self.span.timed else self.span.length)
+        check_that(bool(window.times.size) == self.span.timed, "an `on` for each element of a window of time")
 
     def grown(self, window: Any) -> Any:
         """The same window with room for twice as many elements."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction, Mode
 from windrow.errors import SpecError, UnsupportedError
+from windrow.saved import check_that
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
 from windrow.synopses.due import NO_INSTANTS, Due, after_each, nullable
 from windrow.synopses.elements import NEVER, as_instants, check_elements, check_every, check_order
@@ -160,7 +161,14 @@ class Ordered(Synopsis):
 
     def load(self, data: bytes) -> None:
         """Go on from a state that was saved by a synopsis made with the same arguments."""
-        arrays = unpack_arrays(data, type(self).__name__, self.version, self._arguments)
+        like = {"keys": NONE, "times": NONE, "newest": np.zeros(1, np.int64)}
+        arrays = unpack_arrays(data, type(self).__name__, self.version, self._arguments, like)
+        keys, times = arrays["keys"].size, arrays["times"].size
+        check_that(times == (keys if self.span.timed else 0), f"an `on` for each of {keys} elements, got {times}")
+        if self.span.timed:
+            check_that((np.diff(arrays["times"]) >= 0).all(), "elements in the order of their `on`")
+        else:
+            check_that(keys <= self.span.length, f"at most {self.span.length} elements, got {keys}")
         self._begin(arrays["keys"], arrays["times"], int(arrays["newest"][0]))
 
     @property

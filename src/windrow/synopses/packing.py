@@ -42,8 +42,13 @@ def pack_arrays(kind: str, version: int, arguments: Mapping[str, Any], arrays: A
     return seal(_of(kind), sink.getvalue())
 
 
-def unpack_arrays(data: bytes, kind: str, version: int, arguments: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of `pack_arrays`, free to be written to, if they are the state of a synopsis like this one."""
+def unpack_arrays(
+    data: bytes, kind: str, version: int, arguments: Mapping[str, Any], like: Arrays | None = None
+) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of `pack_arrays`, free to be written to, if they are the state of a synopsis like this one.
+
+    `like` has the arrays of one that has seen nothing.
+    """
     payload = unseal(data, _of(kind), bare=True)
     with reading():
         reader = pa.ipc.open_stream(payload)
@@ -54,7 +59,25 @@ def unpack_arrays(data: bytes, kind: str, version: int, arguments: Mapping[str, 
         _check(about, kind, version, _plain(arguments))
         shapes = about["shapes"]
         check_that([*shapes] == batch.schema.names, "the shape of each array")
-        return {name: _array(batch.column(name), shape) for name, shape in shapes.items()}
+        arrays = {name: _array(batch.column(name), shape) for name, shape in shapes.items()}
+        if like is not None:
+            check_alike(arrays, like)
+        return arrays
+
+
+FIXED = ("cursors", "newest", "clock", "random", "numbers", "caps", "full", "changed", "fresh", "n")
+"""What the arrays are called, at the end, that never grow."""
+
+
+def check_alike(arrays: Arrays, like: Arrays) -> None:
+    """Refuse arrays that are not of the names, types and dimensions of those of a synopsis that has seen nothing."""
+    check_that(arrays.keys() == like.keys(), f"the arrays {', '.join(like)}, got {', '.join(arrays)}")
+    for name, other in like.items():
+        array = arrays[name]
+        same = array.dtype == other.dtype and array.ndim == other.ndim
+        if name.split(".")[-1] in FIXED:
+            same = same and array.shape == other.shape
+        check_that(same, f"array {name!r} of {other.dtype}, {other.shape}, got {array.dtype}, {array.shape}")
 
 
 def _at_end(reader: pa.RecordBatchReader) -> bool:

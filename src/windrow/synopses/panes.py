@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from windrow.aggregates import AggregateFunction
+from windrow.saved import check_that
 from windrow.synopses.algebra import added, merged, move, put_state, state_at
 from windrow.synopses.base import EXACT, Accuracy, Retention
 from windrow.synopses.batches import BatchRing
@@ -160,6 +161,19 @@ class Panes(BatchRing):
     def arguments(self) -> Mapping[str, Any]:
         """What a saved state must have been made with, to go on from it."""
         return {**super().arguments, "every": self.every}
+
+    def check(self, window: Any) -> None:
+        """Refuse a saved window whose cursors are not places in it, or whose sizes are not those of its panes."""
+        super().check(window)
+        head, tail = (int(cursor) for cursor in window.cursors[:2])
+        held, length, _, opened = (int(cursor) for cursor in window.cursors[HELD:])
+        check_that(length == self.empty().cursors[LENGTH], f"panes of {self.empty().cursors[LENGTH]}, got {length}")
+        if self.span.timed:
+            sizes = window.sizes[np.arange(head, tail) & (len(window.sizes) - 1)]
+            check_that((sizes > 0).all() and held == sizes.sum(), "as many elements as its panes have")
+            check_that(opened >= 0, "no fewer than 0 elements in the open pane")
+        else:
+            check_that(held == length * (tail - head) and 0 <= opened < length, "as many elements as its panes have")
 
     def empty(self) -> PaneStacks:
         """A window without elements."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from windrow.saved import check_that
 from windrow.synopses.moves import horizon
 
 HEAD, TAIL = 0, 1
@@ -37,6 +39,18 @@ def _copy(old: Any, new: Any, head: int, tail: int, begin: int) -> None:
 def capacity_for(n: int) -> int:
     """The smallest capacity, a power of two, for `n` elements."""
     return max(SMALLEST, 1 << (max(n, 1) - 1).bit_length())
+
+
+def check_ring(window: Any, rings: Sequence[str], positions: int, most: int | None) -> None:
+    """Refuse a ring whose capacity is no power of two, or whose cursors are not positions in it, `most` at a time."""
+    sizes = {len(getattr(window, name)) for name in rings if len(getattr(window, name))}
+    check_that(len(sizes) == 1, f"arrays of one length, got {sorted(sizes)}")
+    (capacity,) = sizes
+    check_that(capacity & (capacity - 1) == 0, f"a capacity that is a power of two, got {capacity}")
+    head, tail, *others = (int(cursor) for cursor in window.cursors[:positions])
+    room = capacity if most is None else min(most, capacity)
+    check_that(0 <= head <= tail <= head + room <= 1 << 62, f"at most {room} elements, got {head} to {tail}")
+    check_that(all(head <= other <= tail for other in others), f"cursors from {head} to {tail}, got {others}")
 
 
 def resized(ring: npt.NDArray[Any], head: int, tail: int, capacity: int, begin: int | None = None) -> npt.NDArray[Any]:

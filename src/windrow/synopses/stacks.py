@@ -7,9 +7,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from windrow.saved import check_that
 from windrow.synopses.algebra import added, merged, move, put_state, state_at
 from windrow.synopses.exact import ExactSynopsis
-from windrow.synopses.ring import HEAD, SMALLEST, TAIL, capacity_for, oldest_leaves, resized, ring_size
+from windrow.synopses.ring import HEAD, SMALLEST, TAIL, capacity_for, check_ring, oldest_leaves, resized, ring_size
 from windrow.synopses.rolling import MOVES, Moves
 
 SPLIT = 2
@@ -108,6 +109,13 @@ class PartialsRing(ExactSynopsis):
         times = np.empty(SMALLEST if self.span.timed else 0, np.int64)
         partials = np.empty((SMALLEST, self.zero.shape[1]), self.dtype)
         return kind(times, partials, np.repeat(self.zero, rows, axis=0), np.zeros(self.positions, np.int64))
+
+    def check(self, window: Any) -> None:
+        """Refuse a saved window whose cursors are not places in it."""
+        check_ring(window, self.rings, self.positions, None if self.span.timed else self.span.length)
+        check_that(window.partials.shape[1] == self.zero.shape[1], "partials of as many numbers as a state has")
+        held = getattr(window, self.rings[0]).size
+        check_that(bool(held) == self.span.timed, "an `on` for each partial of a window of time")
 
     def grown(self, window: Any) -> Any:
         """The same window with room for twice as many partials."""

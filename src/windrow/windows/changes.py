@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.saved import check_indices, check_that
+from windrow.saved import check_that
 
 Indices = npt.NDArray[np.int64]
 
@@ -58,12 +58,18 @@ class Changes:
         """What is remembered, as Arrow."""
         return pa.table({"group": pa.array(self.group), **{f"r{j}": kept for j, kept in enumerate(self.results)}})
 
-    def restore(self, table: pa.Table, groups: int) -> None:
-        """Remember again."""
-        self.group = np.array(table.column("group").to_numpy(), np.int64)
-        check_indices("groups with results", self.group, groups)
-        check_that((np.diff(self.group) > 0).all(), "the groups with results in order")
-        self.results = [table.column(name).combine_chunks() for name in table.column_names[1:]]
+    def adopt(self, table: pa.Table) -> None:
+        """Remember again what was in a table, of groups that nothing is remembered of."""
+        if not len(table):
+            return
+        groups = np.concatenate([self.group, table.column("group").to_numpy()])
+        results = [column.combine_chunks() for column in table.columns[1:]]
+        if self.results:
+            results = [pa.concat_arrays(pair) for pair in zip(self.results, results, strict=True)]
+        order = np.argsort(groups, kind="stable")
+        self.group = groups[order]
+        check_that((np.diff(self.group) > 0).all(), "the last results of each group once")
+        self.results = [column.take(pa.array(order)) for column in results]
 
     def _remember(self, group: Indices, results: Sequence[pa.Array]) -> None:
         groups = np.concatenate([self.group, group])

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from windrow.aggregates.keeper import Keeper, Values
 from windrow.errors import DataError, SpecError, UnsupportedError, quoted
-from windrow.saved import check_indices, check_that
+from windrow.saved import check_that
 from windrow.synopses import SYNOPSES, Accuracy, Retention, Synopsis
 from windrow.synopses.base import check_whole
 from windrow.synopses.samples import sample_size
@@ -161,13 +161,12 @@ class Kept:
         kinds = pa.schema([("group", pa.int64()), ("data", pa.binary())])
         return [pa.table(saved, schema=kinds), pa.table({"group": group, "place": place, "x": x})]
 
-    def restore(self, tables: Sequence[pa.Table], groups: int) -> None:
-        """Go on from what was saved."""
+    def adopt(self, tables: Sequence[pa.Table]) -> None:
+        """Take over synopses, and what waits, of groups that have none."""
         saved, waiting = tables
-        check_indices("groups with a synopsis", np.array(saved["group"].to_numpy(), np.int64), groups)
         for group, data in zip(saved["group"].to_pylist(), saved["data"].to_pylist(), strict=True):
+            check_that(group not in self.synopses, "the synopsis of each group once")
             self._synopsis(group).load(data)
         group, place, x = (np.array(waiting.column(name).to_numpy()) for name in ("group", "place", "x"))
-        check_indices("groups with waiting values", group, groups)
         check_that(group.dtype == place.dtype == np.int64 and x.dtype == self.keeper.dtype, "numbers of its types")
-        self._waiting = [(group, place, x)]
+        self._waiting.append((group, place, x))

@@ -24,6 +24,8 @@ from windrow.windows.gather import differs
 from windrow.windows.panes import NEVER, Indices, Panes, Progress, Ranges, combined, needed_from, windows_over
 from windrow.windows.request import Slide
 
+NO_END = int(np.iinfo(np.int64).max)
+"""The end of the next window where none waits."""
 VALUES_AT_ONCE = 4_000_000
 """States that hold the values themselves are put together for so many values at a time."""
 PANES_AT_ONCE = 2_000_000
@@ -81,19 +83,27 @@ class Slider:
 
     def next_end(self) -> int | None:
         """The pane with whose beginning the next window is due; None if nothing waits."""
+        ends = self.next_ends()
+        least = int(ends.min(initial=NO_END))
+        return None if least == NO_END else least
+
+    def next_ends(self) -> Indices:
+        """The same for each group, `NO_END` where nothing waits."""
+        self.grow()
         group, number = self.panes
+        ends = np.full(self.after.shape[1], NO_END)
         if not group.size:
-            return None
+            return ends
         begins = np.flatnonzero(np.diff(group, prepend=-1))
-        found = []
+        groups, first, last = group[begins], number[begins], number[np.append(begins[1:], group.size) - 1]
         for k, shape in enumerate(self.shapes):
             length, every, step = shape.in_panes(self.pane)
-            after = self.after[k][group[begins]]
-            first = np.where(after == NEVER, number[begins], np.maximum(number[begins], after)) // step * step + step
-            last = number[np.append(begins[1:], group.size) - 1]
-            last = last // every * every + every if length == 0 else last + length
-            found += first[first <= last].tolist()
-        return min(found, default=None)
+            after = self.after[k][groups]
+            reached = after if self.slide.what.empty else np.maximum(first, after)
+            end = np.where(after == NEVER, first, reached) // step * step + step
+            final = last // every * every + every if length == 0 else last + length
+            ends[groups] = np.minimum(ends[groups], np.where(end <= final, end, NO_END))
+        return ends
 
     def _table(self, k: int, ranges: Ranges) -> pa.Table:
         slide, clock = self.slide, self.slide.clock

@@ -1,7 +1,8 @@
 """Windows of a stream: tuples in as they arrive, windows out as the watermark passes their ends, the state between.
 
 A `StreamSlider` has some of a stream's groups, a *bucket*. Where the order of tuples makes no difference they become
-part of their panes as they arrive, and nothing waits; else they wait until the watermark has passed them.
+part of their panes as they arrive, and nothing waits; else they wait until the watermark has passed them. What is known
+of groups is kept as in `frames/stream.py`: a progress reads and writes what is known of those that it has to do with.
 """
 
 from __future__ import annotations
@@ -15,17 +16,19 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.frames.arrivals import Arrivals
+from windrow.frames.memory import Memory
 from windrow.frames.ordering import read_in_order
 from windrow.frames.packing import about_of, check_state, save_tables, saved_tables
 from windrow.frames.request import Layout, Reader
 from windrow.frames.shelf import Shelf
-from windrow.saved import check_indices, check_that, reading
+from windrow.frames.store import DUE, NO_EVENT, Codes, Entries, follow
+from windrow.saved import check_that, reading
 from windrow.windows.gather import Gatherer
 from windrow.windows.panes import Indices, Panes
 from windrow.windows.request import Slide
-from windrow.windows.slider import Slider
+from windrow.windows.slider import NO_END, Slider
 
-VERSION = 2
+VERSION = 3
 KIND = "slide"
 """The kind of a saved bucket."""
 
@@ -37,6 +40,8 @@ class SlidePlan:
     request: Slide
     layout: Layout
     ordered: bool = False
+    keep_groups: int | float | None = None
+    """How long after its last row a group with nothing open is forgotten; None for never."""
 
     kind: ClassVar[str] = KIND
     state: ClassVar[tuple[str, str]] = ("panes", "waiting")
@@ -69,10 +74,16 @@ class StreamSlider:
         self.arrivals = Arrivals(self.reader, shelf, plan.ordered, waits=not self.slide.commutes)
         self.slider = Slider(self.slide, self.reader.directory)
         self.gatherer = Gatherer(self.slide, self.slider.kept)
+        self.memory = Memory(self.arrivals, plan.keep_groups, self._adopt, self._idle)
 
     def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
         """Take in what arrived and go on to the watermark: the rows of the result, and the tuples that are late."""
+        arrived = list(arrived)
+        if self.plan.ordered:
+            self.memory.recall(arrived)
         due, late = self.arrivals.take(arrived, watermark)
+        if not self.plan.ordered:
+            self.memory.recall(due, watermark)
         self._gather(due)
         if watermark is None and not self.plan.ordered:
             return [], late
@@ -80,6 +91,7 @@ class StreamSlider:
 
     def finish(self) -> list[pa.Table]:
         """The stream is over: all windows are due."""
+        self.memory.empty()
         self._gather(self.arrivals.take_all())
         past = self._past(settled=True)
         if self.slide.unit == "time":
@@ -89,11 +101,15 @@ class StreamSlider:
 
     def next_event(self) -> int | None:
         """The watermark at which there is something to do even if no tuple arrives; None if there is nothing."""
-        first, end = self.arrivals.waiting.first, None
-        if self.slide.unit == "time" and not self.plan.ordered:
-            end = self.slider.next_end()
-        events = [event for event in (first, None if end is None else end * self.slide.pane - 1) if event is not None]
-        return min(events, default=None)
+        events = [self.arrivals.waiting.first, self.memory.store.due]
+        if self._timed and (end := self.slider.next_end()) is not None:
+            events.append(end * self.slide.pane - 1)
+        return min((event for event in events if event is not None), default=None)
+
+    @property
+    def _timed(self) -> bool:
+        """Whether windows are due by the watermark alone."""
+        return self.slide.unit == "time" and not self.plan.ordered
 
     def _gather(self, due: list[pa.Table]) -> None:
         if due:
@@ -121,24 +137,75 @@ class StreamSlider:
         return self.slide.unit == "time" and not keeps
 
     def save(self) -> bytes:
-        """All but the shelf."""
-        slider, groups = self.slider, len(self.reader.directory)
-        slider.grow()
-        kept = np.unique(slider.panes.group) if self._forgets else np.arange(groups)
-        columns = {f"by{i}": key.take(pa.array(kept)) for i, key in enumerate(self.reader.directory.keys())}
-        columns |= {f"after{k}": pa.array(after[kept]) for k, after in enumerate(slider.after)}
-        columns |= self.arrivals.columns()
-        if self.slide.unit != "time":
-            self.gatherer.grow(groups)
-            columns |= {"counted": pa.array(self.gatherer.counted), "latest": pa.array(self.gatherer.latest)}
+        """What was changed goes to the shelf; the rest is an index of it."""
+        self.slider.grow()
+        self.gatherer.grow(len(self.reader.directory))
+        self.memory.write(self._entries)
         about = {"version": VERSION, "plan": self.plan.fingerprint, **self.arrivals.about()}
-        known = pa.table({"group": kept, **columns}).replace_schema_metadata({"windrow": json.dumps(about)})
-        held = {"group": pa.array(np.searchsorted(kept, slider.panes.group)), "pane": pa.array(slider.panes.number)}
+        types = {f"by{i}": kind for i, kind in enumerate(self.reader.directory.types)}
+        head = pa.schema(types.items(), metadata={"windrow": json.dumps(about)}).empty_table()
+        return save_tables(KIND, [head, self.arrivals.waiting.index(), self.memory.store.index()])
+
+    @property
+    def held(self) -> dict[str, int]:
+        """How many groups are known, and how many bytes that takes with the rows that wait, but for the index."""
+        store = self.memory.store
+        return {"groups": store.live, "state_bytes": store.size + self.arrivals.waiting.size}
+
+    def _entries(self, codes: Codes) -> tuple[dict[str, Any], list[pa.Table], Any, Codes]:
+        """Groups as entries."""
+        slider = self.slider
+        columns: dict[str, Any] = {f"after{k}": after[codes] for k, after in enumerate(slider.after)}
+        if self.slide.unit != "time":
+            columns |= {"counted": self.gatherer.counted[codes], "latest": self.gatherer.latest[codes]}
+        place = np.full(len(self.reader.directory), -1, np.int64)
+        place[codes] = np.arange(codes.size)
+        held: dict[str, Any] = {"group": slider.panes.group, "pane": slider.panes.number}
         for j, states in enumerate(slider.states):
             held |= states.columns(f"a{j}_")
-        more = [change.table() for change in slider.changes]
-        more += [table for kept in slider.kept.values() for table in kept.tables()]
-        return save_tables(KIND, [known, self.arrivals.waiting.index(), pa.table(held), *more])
+        parts = [pa.table(held), *(change.table() for change in slider.changes)]
+        parts += [table for kept in slider.kept.values() for table in kept.tables()]
+        needed = np.full(codes.size, not self._forgets)
+        at = place[slider.panes.group]
+        needed[at[at >= 0]] = True
+        due = np.full(codes.size, NO_EVENT)
+        if self._timed:
+            ends = slider.next_ends()[codes]
+            waits = ends < NO_END
+            # An end past the last instant is never reached.
+            due[waits] = np.minimum(ends[waits], NO_EVENT // self.slide.pane) * self.slide.pane - 1
+        return columns, [follow(part, place) for part in parts], needed, due
+
+    def _idle(self, entries: Entries) -> Any:
+        """Which groups have nothing that is still to be reported; where rows are counted, none is without new rows."""
+        if self.slide.unit != "time":
+            return np.ones(len(entries.groups), np.bool_)
+        if self._timed:
+            return entries.groups[DUE].to_numpy() == NO_EVENT
+        idle = np.ones(len(entries.groups), np.bool_)
+        idle[entries.parts[0]["group"].to_numpy()] = False
+        return idle
+
+    def _adopt(self, entries: Entries, codes: Codes) -> None:
+        slider, groups = self.slider, entries.groups
+        with reading():
+            parts = [part.set_column(0, "group", pa.array(codes[part["group"].to_numpy()])) for part in entries.parts]
+            slider.grow()
+            for k in range(len(slider.shapes)):
+                slider.after[k][codes] = _integers(groups, f"after{k}")
+            held, *left = parts
+            panes = Panes(_integers(held, "group"), _integers(held, "pane"))
+            check_that(_rises(_integers(entries.parts[0], "group"), panes.number), "panes in their order")
+            slider.add(panes, [keeper.empty(0).read(f"a{j}_", held) for j, keeper in enumerate(slider.keepers)])
+            for change in slider.changes:
+                change.adopt(left.pop(0))
+            for kept in slider.kept.values():
+                kept.adopt([left.pop(0), left.pop(0)])
+            if self.slide.unit != "time":
+                self.gatherer.grow(len(self.reader.directory))
+                self.gatherer.counted[codes] = _integers(groups, "counted")
+                self.gatherer.latest[codes] = groups["latest"].to_numpy()
+                check_that((self.gatherer.counted >= 0).all(), "no fewer than 0 rows in a group")
 
     @classmethod
     def load(cls, plan: SlidePlan, shelf: Shelf, data: bytes | None) -> StreamSlider:
@@ -150,28 +217,9 @@ class StreamSlider:
         about = about_of(tables[0])
         check_state(about, VERSION, plan.fingerprint)
         with reading():
-            bucket._restore(about, *tables)
+            bucket.arrivals.restore(about, tables[1])
+            bucket.memory.store.restore(tables[2])
         return bucket
-
-    def _restore(
-        self, about: dict[str, Any], known: pa.Table, waiting: pa.Table, held: pa.Table, *more: pa.Table
-    ) -> None:
-        slider, groups, left = self.slider, known.num_rows, list(more)
-        self.reader.directory.restore([known.column(f"by{i}") for i in range(len(self.slide.by))], groups)
-        slider.after = np.array([_integers(known, f"after{k}") for k in range(len(slider.shapes))])
-        slider.panes = Panes(_integers(held, "group"), _integers(held, "pane"))
-        check_indices("groups of panes", slider.panes.group, groups)
-        check_that(_rises(*slider.panes), "panes in the order of group and number")
-        slider.states = [keeper.empty(0).read(f"a{j}_", held) for j, keeper in enumerate(slider.keepers)]
-        for change in slider.changes:
-            change.restore(left.pop(0), groups)
-        for kept in slider.kept.values():
-            kept.restore([left.pop(0), left.pop(0)], groups)
-        self.arrivals.restore(about, known, waiting)
-        if self.slide.unit != "time":
-            self.gatherer.counted = _integers(known, "counted")
-            self.gatherer.latest = np.array(known.column("latest").to_numpy(), self.slide.clock.dtype)
-            check_that((self.gatherer.counted >= 0).all(), "no fewer than 0 rows in a group")
 
 
 def _integers(table: pa.Table, name: str) -> Indices:
