@@ -81,7 +81,6 @@ SCHEMES = {
     "close with an unknown column": (ColumnError, wr.Threshold("speed < 40", close="pace > 1"), ["pace"]),
     "predicate with an unknown function": (SpecError, wr.Threshold("slow(speed)"), ["slow"]),
     "regular expression that is none": (SpecError, wr.Threshold("road rlike '('"), ["predicate", "'('", "regular"]),
-    "lambda within an operator": (SpecError, wr.Threshold("(x -> x) and true"), ["predicate"]),
     "unknown attribute": (ColumnError, wr.Delta({"dye": 1}), ["'dye'", "'speed'"]),
     "attribute of text": (TypeMismatchError, wr.Boundary({"road": 1}), ["'road'", "string"]),
     "aggregate of text": (TypeMismatchError, wr.Aggregate(wr.sum("road"), ">", 1), ["'road'"]),
