@@ -46,6 +46,10 @@ def register(spark: SparkSession) -> None:
     so what it adds to the result is sorted by name; `named_struct('x', 10.0, 'y', array(0, 5, 20))` keeps the order,
     and may mix types. A session variable goes into a predicate by its value: `predicate => 'speed < ' || slow`.
 
+    Table functions read tables, not streams: Spark sorts their rows, and refuses a stream with "Sorting is not
+    supported on streaming DataFrames/Datasets". Use `wr.frames` for streams. Dates and times must be within the years
+    1 to 9999.
+
     Examples
     --------
     >>> import windrow as wr

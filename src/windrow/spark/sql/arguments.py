@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from pyspark.sql.types import Row, StructType
+from pyspark.sql.types import CalendarIntervalType, Row, StructType, YearMonthIntervalType
 from pyspark.sql.udtf import AnalyzeArgument
 
 from windrow.aggregates import AggregateFunction
@@ -20,6 +22,9 @@ CALL = re.compile(
     r"\s*+(?P<function>\w++)\s*+\(\s*+"
     r"(?:`(?P<quoted>(?:[^`]|``)++)`\s*+(?:,(?P<rest>[^()`]*+))?|(?P<plain>[^()`]*+))\)\s*+"
 )
+
+ANALYSER = "pyspark.sql.worker.analyze_udtf"
+"""The program in which Spark runs `analyze`."""
 
 OF_EVERY_SCHEME = ("max_gap", "nulls")
 OF_EVERY_CALL = ("on", "by", "order_by", "agg", *OF_EVERY_SCHEME)
@@ -114,7 +119,23 @@ def _value(name: str, argument: AnalyzeArgument) -> Any:
         raise SpecError(f"{name}: a table comes first and without a name, as in TABLE(readings)")
     if not argument.isConstantExpression:
         raise SpecError(f"{name}: its value must be a constant, known before the query runs")
+    if isinstance(argument.dataType, YearMonthIntervalType | CalendarIntervalType):
+        raise SpecError(
+            f"{name}: expected a text such as '30 days' or an interval of days and smaller units, got an interval of "
+            "months or years, which have no fixed length"
+        )
     return plain(argument.value)
+
+
+def accept_intervals() -> None:
+    """Let intervals of months reach `analyze`, which refuses them with a message; call it where `analyze` runs.
+
+    PySpark has no Python value for them and fails, with a traceback, before it calls `analyze`.
+    """
+    main = getattr(sys.modules["__main__"], "__spec__", None)
+    if ANALYSER in sys.modules or (main is not None and main.name == ANALYSER):
+        os.environ["PYSPARK_YM_INTERVAL_LEGACY"] = "1"  # PySpark's switch: an interval of months is a whole number
+        CalendarIntervalType.needConversion = lambda self: False  # type: ignore[method-assign]
 
 
 def plain(value: Any) -> Any:

@@ -19,9 +19,11 @@ from windrow.frames.ordering import read_in_order
 from windrow.frames.request import Reader, Request, frames_table
 from windrow.spark.batch import result_schema
 from windrow.spark.resolve import resolve
-from windrow.spark.sql.arguments import FUNCTIONS, TableFunction, read_call
+from windrow.spark.sql.arguments import FUNCTIONS, TableFunction, accept_intervals, read_call
 from windrow.spark.sql.predicates import Table, check_predicate
-from windrow.spark.sql.tuples import as_rows, as_table, quoted, refuse_nulls, select_tuples
+from windrow.spark.sql.tuples import as_rows, as_table, quoted, select_tuples
+
+accept_intervals()
 
 BUCKETS = 256
 ROWS_AT_ONCE = 10_000
@@ -97,7 +99,6 @@ class Frames:
             return ()
         table = as_table(self._rows, self._selected)
         self._rows = []
-        refuse_nulls(table, self._request, self._layout)
         closed = self._framer.process(read_in_order(self._reader, table))
         return as_rows(frames_table(self._request, self._reader.directory.keys(), closed))
 

@@ -7,14 +7,12 @@ that comes twice when clocks are set back, and is slow to make.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.udtf import SelectedColumn
 
-from windrow.errors import DataError
 from windrow.frames.request import Layout, Request
 from windrow.spark.shuffle import read_column
 
@@ -39,13 +37,20 @@ class Selected:
         return found if self.sent == self.type else found.view(self.type)
 
 
+LEAST_MICROS, MOST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
+LEAST_DAY, MOST_DAY = -719_162, 2_932_896
+EARLIEST_AND_LATEST = "TIMESTAMP_NTZ'0001-01-01 00:00:00'", "TIMESTAMP_NTZ'9999-12-31 23:59:59.999999'"
+"""The years 1 to 9999, the only ones that Python has dates for."""
+
+
 def select_tuples(request: Request) -> tuple[tuple[Selected, ...], Layout]:
     """What the kernel reads, under names of our own, with `on` first."""
     types, scheme = request.types, request.scheme
-    by = [_as_is(name, f"by{i}", types[name]) for i, name in enumerate(request.by)]
+    by = [_never_null(_as_is(name, f"by{i}", types[name]), name, "by") for i, name in enumerate(request.by)]
     ties = [_as_is(name, f"tie{i}", types[name]) for i, name in enumerate(request.order_by)]
-    predicates = {name: _condition(text, f"p_{name}") for name, text in scheme.predicates.items()}
-    attributes = {name: _number(name, f"a{i}") for i, name in enumerate(scheme.attributes)}
+    strict = scheme.nulls == "error"
+    predicates = {name: _condition(text, f"p_{name}", strict) for name, text in scheme.predicates.items()}
+    attributes = {name: _number(name, f"a{i}", strict) for i, name in enumerate(scheme.attributes)}
     values = [None if name is None else _as_is(name, f"v{j}", types[name]) for j, name in enumerate(request.values)]
     layout = Layout(
         "on",
@@ -55,7 +60,7 @@ def select_tuples(request: Request) -> tuple[tuple[Selected, ...], Layout]:
         tuple(None if one is None else one.name for one in values),
         tuple(one.name for one in ties),
     )
-    on = _as_is(request.on, "on", types[request.on])
+    on = _never_null(_as_is(request.on, "on", types[request.on]), request.on, "on")
     chosen = (on, *by, *ties, *predicates.values(), *attributes.values(), *(one for one in values if one))
     return chosen, layout
 
@@ -67,20 +72,58 @@ def quoted(name: str) -> str:
 
 
 def _as_is(column: str, name: str, kind: pa.DataType) -> Selected:
-    if pa.types.is_timestamp(kind) and kind.tz:
-        return Selected(f"unix_micros({quoted(column)})", name, pa.int64(), kind)
+    value = quoted(column)
+    if pa.types.is_timestamp(kind):
+        if not kind.tz:
+            return Selected(_within_years(value, column, *EARLIEST_AND_LATEST), name, kind, kind)
+        micros = f"unix_micros({value})"
+        return Selected(_within_years(micros, column, LEAST_MICROS, MOST_MICROS), name, pa.int64(), kind)
     if pa.types.is_date32(kind):
-        return Selected(f"unix_date({quoted(column)})", name, pa.int32(), kind)
-    return Selected(quoted(column), name, kind, kind)
+        return Selected(_within_years(f"unix_date({value})", column, LEAST_DAY, MOST_DAY), name, pa.int32(), kind)
+    return Selected(value, name, kind, kind)
 
 
-def _condition(text: str, name: str) -> Selected:
+def _within_years(value: str, column: str, least: int | str, most: int | str) -> str:
+    said = (
+        f"column {column!r} has a value outside the years 1 to 9999, which is all that a table function can return; "
+        "use wr.frames"
+    )
+    return _unless(f"{value} NOT BETWEEN {least} AND {most}", said, value)
+
+
+def _never_null(selected: Selected, column: str, role: str) -> Selected:
+    """Refuse a null; Catalyst does so itself, since Spark shows a traceback for what a worker raises."""
+    lacks = f"{quoted(column)} IS NULL"
+    if pa.types.is_floating(selected.sent):
+        lacks += f" OR isnan({quoted(column)})"
+    said = (
+        f"{role}: column {column!r} is null or NaN in some row, which then has no place in any group's order; "
+        "leave such rows out with WHERE"
+    )
+    return replace(selected, expression=_unless(lacks, said, selected.expression))
+
+
+def _unless(test: str, said: str, value: str) -> str:
+    """An expression that fails the query with a message where a test holds."""
+    escaped = said.replace("\\", "\\\\").replace("'", "\\'")
+    return f"CASE WHEN {test} THEN raise_error('{escaped}') ELSE {value} END"
+
+
+def _condition(text: str, name: str, strict: bool) -> Selected:
     """The condition; CASE makes Spark refuse what is none, and a line break ends a comment in the text."""
-    return Selected(f"CASE WHEN ({text}\n) THEN true WHEN NOT ({text}\n) THEN false END", name, pa.bool_(), pa.bool_())
+    value = f"CASE WHEN ({text}\n) THEN true WHEN NOT ({text}\n) THEN false END"
+    if strict:
+        said = f"the predicate {text!r} is null in some row: nulls='error' forbids that"
+        value = _unless(f"({text}\n) IS NULL", said, value)
+    return Selected(value, name, pa.bool_(), pa.bool_())
 
 
-def _number(column: str, name: str) -> Selected:
-    return Selected(f"CAST({quoted(column)} AS DOUBLE)", name, pa.float64(), pa.float64())
+def _number(column: str, name: str, strict: bool) -> Selected:
+    value = f"CAST({quoted(column)} AS DOUBLE)"
+    if strict:
+        said = f"column {column!r} is null or NaN in some row: nulls='error' forbids that"
+        value = _unless(f"{value} IS NULL OR isnan({value})", said, value)
+    return Selected(value, name, pa.float64(), pa.float64())
 
 
 def as_table(rows: Sequence[Sequence[Any]], selected: Sequence[Selected]) -> pa.Table:
@@ -89,25 +132,6 @@ def as_table(rows: Sequence[Sequence[Any]], selected: Sequence[Selected]) -> pa.
     return pa.table(columns, names=[one.name for one in selected])
 
 
-def refuse_nulls(table: pa.Table, request: Request, layout: Layout) -> None:
-    """Refuse a tuple that has no place in any group's order."""
-    columns = [("on", request.on, layout.on), *(("by", *names) for names in zip(request.by, layout.by, strict=True))]
-    for role, column, name in columns:
-        lacking = pc.sum(pc.is_null(table.column(name), nan_is_null=True)).as_py()
-        if lacking:
-            raise DataError(
-                f"{role}: column {column!r} is null or NaN in at least {lacking} row{'s' if lacking > 1 else ''}: such "
-                "a row has no place in any group's order; mend the data or leave such rows out with WHERE"
-            )
-
-
 def as_rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     """Frames as rows of Python values."""
-    try:
-        columns = [column.to_pylist() for column in table.columns]
-    except (OverflowError, ValueError):
-        raise DataError(
-            "a date or time of a frame is not within the years 1 to 9999, which is all that a table function can give; "
-            "wr.frames can"
-        ) from None
-    return zip(*columns, strict=True)
+    return zip(*(column.to_pylist() for column in table.columns), strict=True)
