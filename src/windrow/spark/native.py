@@ -22,6 +22,7 @@ from windrow.frames.cells import FARTHEST_CELL, LARGEST_CELL, SMALLEST_CELL, Gri
 from windrow.frames.request import Request
 from windrow.spark.clock import as_number, distance
 from windrow.spark.resolve import column, condition
+from windrow.spark.sums import whole_sum
 
 _RUN, _NEXT = "__run", "__next"
 
@@ -124,8 +125,14 @@ def _summed(runs: DataFrame, request: Request, keys: list[str]) -> DataFrame:
     ]
     for j, aggregate in enumerate(request.agg.values()):
         value = column(f"__v{j}") if aggregate.columns else F.lit(1)
-        sums.append(_AGGREGATES[type(aggregate)](value, order).alias(f"__r{j}"))
+        sums.append(_aggregated(aggregate, value, order, request).alias(f"__r{j}"))
     return runs.groupBy(*keys, _RUN).agg(*sums).withColumn("__complete", F.lit(True))
+
+
+def _aggregated(aggregate: AggregateFunction, value: Column, order: Column, request: Request) -> Column:
+    if isinstance(aggregate, Sum) and pa.types.is_integer(request.types[aggregate.column]):
+        return whole_sum(value, request.types[aggregate.column], aggregate)
+    return _AGGREGATES[type(aggregate)](value, order)
 
 
 def _qualifies(request: Request) -> Column:

@@ -30,6 +30,7 @@ from windrow.spark.resolve import column
 from windrow.spark.scan import ScanSource, layout_of, task_numbers
 from windrow.spark.session import ROWS_A_BATCH, parallelism
 from windrow.spark.shuffle import select_tuples
+from windrow.spark.sums import sum_state
 from windrow.spark.versions import from_arrow_schema
 from windrow.windows.gather import FARTHEST_PANE, Gatherer
 from windrow.windows.panes import Panes
@@ -76,7 +77,9 @@ def _native_state(prefix: str, keeper: Keeper, read: list[str | None], types: di
     values = [F.lit(1) if at is None else _as_number(at, kind, integral) for at, kind in zip(read, kinds, strict=True)]
     form = _native_form(aggregate)
     assert form is not None
-    numbers = [number.cast("bigint" if integral else "double") for number in form(values, integral)]
+    whole = integral and isinstance(aggregate, Sum)
+    state = sum_state(values[0], kinds[0]) if whole else form(values, integral)
+    numbers = [number.cast("bigint" if integral else "double") for number in state]
     named = [number.alias(f"{prefix}numbers{i}") for i, number in enumerate(numbers)]
     return [F.count(_together(values)).alias(f"{prefix}seen"), *named]
 
@@ -120,11 +123,8 @@ def _count(values: list[Column], integral: bool) -> list[Column]:
 
 
 def _sum(values: list[Column], integral: bool) -> list[Column]:
-    if not integral:
-        return [F.coalesce(F.sum(values[0]), F.lit(0.0)), F.lit(float(FLOATS))]
-    total = F.try_sum(values[0])
-    past = F.when(total.isNull() & (F.count(values[0]) > 0), 1).otherwise(0)
-    return [F.coalesce(total, F.lit(0)), past]
+    """The state of floats; that of integers depends on how long they are."""
+    return [F.coalesce(F.sum(values[0]), F.lit(0.0)), F.lit(float(FLOATS))]
 
 
 def _mean(values: list[Column], integral: bool) -> list[Column]:
