@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         fill,
         frames,
         guard,
+        migrate,
         open_frames,
         parquet,
         register,
@@ -120,6 +121,7 @@ __all__ = [
     "max_n",
     "mean",
     "median",
+    "migrate",
     "min",
     "min_n",
     "mode",
@@ -154,8 +156,8 @@ _HOMES = {
     "windrow.frames": ("Aggregate", "Boundary", "Custom", "Delta", "DoubleBoundary", "Gap", "Scheme", "Threshold"),
     "windrow.planner.advise": ("Advice", "advise"),
     "windrow.spark": (
-        "ParquetSource", "assemble", "buffer_stats", "explain", "failure", "fill", "frames", "guard", "open_frames",
-        "parquet", "register", "register_redis", "session", "slide", "widen",
+        "ParquetSource", "assemble", "buffer_stats", "explain", "failure", "fill", "frames", "guard", "migrate",
+        "open_frames", "parquet", "register", "register_redis", "session", "slide", "widen",
     ),
     "windrow.windows": ("DistinctTimes", "Keep", "Landmark", "Rows", "Sliding", "Tumbling", "Window"),
 }  # fmt: skip

@@ -100,7 +100,7 @@ def reading() -> Iterator[None]:
     """Whatever goes wrong while a saved state is read means that it is not what this code wrote."""
     try:
         yield
-    except WindrowError:
+    except (WindrowError, OSError, MemoryError):
         raise
     except Exception as problem:
         raise damaged(f"{type(problem).__name__}: {problem}") from problem

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from windrow.spark.failure import failure
     from windrow.spark.fill import fill
     from windrow.spark.guard import guard
+    from windrow.spark.migrate import migrate
     from windrow.spark.parquet import ParquetSource, parquet
     from windrow.spark.redis import register_redis
     from windrow.spark.session import session
@@ -28,6 +29,7 @@ __all__ = [
     "fill",
     "frames",
     "guard",
+    "migrate",
     "open_frames",
     "parquet",
     "register",
@@ -46,6 +48,7 @@ _HOMES = {
     "windrow.spark.failure": ("failure",),
     "windrow.spark.fill": ("fill",),
     "windrow.spark.guard": ("guard",),
+    "windrow.spark.migrate": ("migrate",),
     "windrow.spark.parquet": ("ParquetSource", "parquet"),
     "windrow.spark.redis": ("register_redis",),
     "windrow.spark.session": ("session",),

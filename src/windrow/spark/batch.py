@@ -42,6 +42,7 @@ def frames(
     buckets: int | None = None,
     flush: str | None = None,
     keep_groups: Duration | None = None,
+    initial: DataFrame | None = None,
 ) -> DataFrame:
     """Segment each group's tuples into frames, by what the data says.
 
@@ -85,6 +86,8 @@ def frames(
         with `ordered=True`, the latest row of any group), such as `"1 day"`. A group that comes back later is a new
         one: its frames count from 0 again, and with `ordered=True` its rows may be earlier than before. By default the
         number of a group's next frame is remembered for ever. It may change when the query restarts.
+    initial
+        Streams only: the state of a stopped query, by `wr.migrate`, from which a query with a new checkpoint starts.
 
     Returns
     -------
@@ -114,7 +117,7 @@ def frames(
     +-----+-----+---+---------+-----+--------+-------+
     <BLANKLINE>
     """
-    options = StreamOptions(fragments, ordered, late, buckets, flush, keep_groups)
+    options = StreamOptions(fragments, ordered, late, buckets, flush, keep_groups, initial)
     return plan_frames(source, scheme, on, by, agg, order_by, nulls_on, plan, options)[1]
 
 

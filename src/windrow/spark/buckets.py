@@ -7,6 +7,7 @@ store is a round trip, so a bucket has one value, its pieces of waiting tuples, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.types import StructType
 
-from windrow.errors import DataError, SessionError, SourceError, SpecError
+from windrow.errors import DataError, SessionError, SourceError, SpecError, quoted
 from windrow.frames.ordering import in_larger_tables
 from windrow.frames.packing import pack, unpack
 from windrow.frames.pieces import MapInArrow
@@ -42,6 +43,13 @@ def check_state_store(df: DataFrame) -> None:
             "spark.sql.streaming.stateStore.providerClass to "
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider, or use wr.session()"
         )
+
+
+def check_buckets(buckets: Any) -> None:
+    """Refuse what is not a number of buckets; None stands for the default."""
+    wrong = isinstance(buckets, bool) or not isinstance(buckets, int) or not 1 <= buckets <= 100_000
+    if buckets is not None and wrong:
+        raise SpecError(f"buckets: expected an integer from 1 to 100000, got {quoted(buckets)}")
 
 
 def bucket_of(by: Sequence[Column], buckets: int) -> Column:

@@ -56,6 +56,7 @@ def slide(
     buckets: int | None = None,
     flush: str | None = None,
     keep_groups: Duration | None = None,
+    initial: DataFrame | None = None,
 ) -> DataFrame:
     """Aggregate each group's tuples over windows that move along.
 
@@ -105,6 +106,8 @@ def slide(
         row (or, with `ordered=True`, the latest row of any group), such as `"1 day"`. A group that comes back later is
         a new one. It matters for what is remembered for ever by default: the rows of `wr.Rows` and `wr.DistinctTimes`,
         and what `ordered`, `empty`, `only_changed` and `using` need.
+    initial
+        Streams only: the state of a stopped query, by `wr.migrate`, from which a query with a new checkpoint starts.
 
     Returns
     -------
@@ -135,7 +138,7 @@ def slide(
     +-----+---+--------+----+
     <BLANKLINE>
     """
-    options = StreamOptions(ordered=ordered, late=late, buckets=buckets, flush=flush, keep_groups=keep_groups)
+    options = StreamOptions(False, ordered, late, buckets, flush, keep_groups, initial)
     return plan_slide(source, windows, on, by, agg, order_by, nulls_on, plan, empty, only_changed, using, options)[1]
 
 

@@ -24,10 +24,18 @@ from pyspark.sql.types import BooleanType, LongType, StructField, StructType, Ti
 from windrow.errors import SpecError, TypeMismatchError, UnsupportedError, is_one_of
 from windrow.frames.arrivals import WHOLE
 from windrow.frames.duration import Duration, to_clock
+from windrow.frames.migration import take_over
 from windrow.frames.packing import pack, unpack
 from windrow.frames.request import Asked, Request
 from windrow.frames.stream import StreamFramer, StreamPlan
-from windrow.spark.buckets import BUCKETS, BucketState, check_state_store, in_buckets, out_of_buckets
+from windrow.spark.buckets import (
+    BUCKETS,
+    BucketState,
+    check_buckets,
+    check_state_store,
+    in_buckets,
+    out_of_buckets,
+)
 from windrow.spark.checkpoint import flushed
 from windrow.spark.shuffle import select_tuples
 from windrow.spark.versions import to_arrow_schema
@@ -54,6 +62,7 @@ class StreamOptions:
     buckets: int | None = None
     flush: str | os.PathLike[str] | None = None
     keep_groups: Duration | None = None
+    initial: DataFrame | None = None
 
     def __post_init__(self) -> None:
         for name in ("fragments", "ordered"):
@@ -65,13 +74,17 @@ class StreamOptions:
             raise SpecError(
                 f"flush: {self.flush!r} is no checkpoint; give the checkpointLocation of the query that has ended"
             )
-        n = self.buckets
-        if n is not None and (isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= 100_000):
-            raise SpecError(f"buckets: {n!r} is no number of buckets; it must be a whole number from 1 to 100000")
+        check_buckets(self.buckets)
+        if self.initial is not None and not hasattr(self.initial, "sparkSession"):
+            raise SpecError(f"initial: expected the result of wr.migrate, got {type(self.initial).__name__}")
+        if self.initial is not None and self.flush is not None:
+            raise SpecError("initial: a checkpoint is flushed as it is; pass either initial= or flush=")
 
     def refuse_for_tables(self) -> None:
         """Refuse options that only a stream can have."""
         default = StreamOptions()
+        if self.initial is not None:
+            raise UnsupportedError("initial: the state of a query is for streams, got a table as the source")
         for name in ("fragments", "ordered", "late", "buckets", "flush", "keep_groups"):
             if getattr(self, name) != getattr(default, name):
                 raise UnsupportedError(
@@ -159,6 +172,7 @@ def in_stream(
                 outputStructType=_FOUND_SPARK,
                 outputMode="Append",
                 timeMode="None" if options.ordered else "EventTime",
+                initialState=None if options.initial is None else options.initial.groupBy("bucket"),
             )
             .observe(name, *(F.sum(name).alias(name) for name in COUNTED))
         )
@@ -204,6 +218,14 @@ class BucketProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name what is kept: all that groups need, and the tuples that wait."""
         self.state = BucketState(handle, self.plan.kind, *self.plan.state, self.buckets)
+
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
+        """Start from the state of another query."""
+        bucket = self.plan.load(self.state.shelf, self.state.load())
+        for share in initialState["data"]:
+            take_over(bucket, bytes(share), self.buckets)
+        event = None if self.plan.ordered else bucket.next_event()
+        self.state.save(bucket.save(), None if event is None else -(-event // 1000), 0, None)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Tuples arrived."""
