@@ -8,8 +8,11 @@ side of it: where the state is kept, when a bucket is woken, and what the query'
 from __future__ import annotations
 
 import os
+import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from typing import Any, TypeAlias
@@ -246,6 +249,7 @@ class BucketProcessor(StatefulProcessor):
     ) -> pd.DataFrame:
         bucket = self.plan.load(self.state.shelf, self.state.load())
         reached = 0 if self.plan.ordered else timer_values.getCurrentWatermarkInMs()
+        warn_if_ahead(reached, time.time())
         found, late = bucket.step(arrived, 1000 * reached if reached > 0 else None)
         event = None if self.plan.ordered else bucket.next_event()
         self.state.save(bucket.save(), None if event is None else -(-event // 1000), reached, expired)
@@ -254,6 +258,26 @@ class BucketProcessor(StatefulProcessor):
         punctuation = [bucket.unreported()] if self.punctuates and isinstance(bucket, StreamFramer) else []
         told |= {"open": pack(punctuation), "data": pack(found)}
         return pd.DataFrame({name: [value] for name, value in told.items()})
+
+
+def warn_if_ahead(reached: int, now: float) -> None:
+    """Warn, in the log of the worker, of a watermark in the future, which makes the rows of today late.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_if_ahead(253_370_764_800_000, now=1_700_000_000.0)
+    >>> print(caught[0].message)
+    the watermark is at 9999-01-01 00:00:00 UTC, more than 1 hour ahead of the clock, so rows of today are late; ...
+    """
+    if reached / 1000 - now > 3600:
+        at = datetime.fromtimestamp(reached / 1000, UTC)
+        warnings.warn(
+            f"the watermark is at {at:%Y-%m-%d %H:%M:%S} UTC, more than 1 hour ahead of the clock, so rows of today "
+            "are late; put wr.guard before withWatermark to hold rows from the future back",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def late_rows(table: pa.Table, plan: Plan, schema: pa.Schema) -> pa.Table:
