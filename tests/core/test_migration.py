@@ -49,7 +49,8 @@ class Query:
         """The same query with other buckets, which start from the shares of these."""
         new = Query(plan or self.plan, buckets)
         shelved = zip(self.shelves, self.states, strict=True)
-        old = [OldBucket.read(state, shelf, shelf.waiting, self.plan.kind) for shelf, state in shelved if state]
+        kind, version = self.plan.kind, self.plan.version
+        old = [OldBucket.read(state, shelf, shelf.waiting, kind, version) for shelf, state in shelved if state]
         shares = (
             [(b, empty_share(furthest(bucket.about for bucket in old), buckets)) for b in range(buckets)] if old else []
         )

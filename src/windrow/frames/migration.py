@@ -24,8 +24,6 @@ from windrow.saved import check_that, reading
 
 KIND = "share"
 """The kind of a saved share."""
-VERSION = 2
-"""The version of states that can be shared out: from it on, what is known of a group does not depend on the query."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +36,13 @@ class OldBucket:
     waiting: pa.Table | None
 
     @classmethod
-    def read(cls, data: bytes, shelf: Shelf, numbers: Iterable[int], kind: str) -> OldBucket:
-        """Read a saved bucket; `numbers` are those of the pieces on its shelf."""
+    def read(cls, data: bytes, shelf: Shelf, numbers: Iterable[int], kind: str, version: int) -> OldBucket:
+        """Read a saved bucket of the current version; `numbers` are those of the pieces on its shelf."""
         tables = saved_tables(data, kind)
         about = about_of(tables[0])
-        if about["version"] != VERSION:
+        if about["version"] != version:
             raise SourceError(
-                f"the checkpoint holds a state of version {about['version']}, expected {VERSION}; let the query run "
+                f"the checkpoint holds a state of version {about['version']}, expected {version}; let the query run "
                 "for a batch with this version of Windrow, stop it and migrate then"
             )
         with reading():

@@ -55,6 +55,7 @@ class StreamPlan:
     """How long after its last row a group with nothing open is forgotten; None for never."""
 
     kind: ClassVar[str] = KIND
+    version: ClassVar[int] = VERSION
     state: ClassVar[tuple[str, str]] = ("groups", "waiting")
     """Under which names a bucket's state and its pieces of tuples are kept."""
 
@@ -223,10 +224,7 @@ class StreamFramer:
             return bucket
         tables = saved_tables(data, KIND)
         about = about_of(tables[0])
-        asked = plan.fingerprint
-        if about["version"] == 1:  # then predicates were compared as they were spelled
-            asked["scheme"] = repr(plan.request.scheme)
-        check_state(about, VERSION, asked)
+        check_state(about, VERSION, plan.fingerprint)
         with reading():
             _, waiting, index = tables
             bucket.arrivals.restore(about, waiting)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +18,8 @@ from windrow.spark.buckets import BUCKETS, bucket_of, check_buckets
 from windrow.spark.checkpoint import buckets_of, parts_of
 from windrow.spark.versions import from_arrow_schema
 from windrow.windows.stream import SlidePlan
+
+Plan: TypeAlias = type[StreamPlan] | type[SlidePlan]
 
 SHARES = "bucket int, data binary"
 _SHARES = pa.schema([("bucket", pa.int32()), ("data", pa.binary())])
@@ -61,7 +64,8 @@ def migrate(
     then; it can also be written to a table and read again.
     """
     check_buckets(buckets)
-    kind, rows = _state(spark, checkpoint, operator)
+    plan, rows = _state(spark, checkpoint, operator)
+    kind = plan.kind
     heads = [bytes(row["data"]) for row in rows.where("piece is null").select("data").collect()]
     if not heads:
         raise SourceError(
@@ -72,45 +76,45 @@ def migrate(
     number = (buckets or BUCKETS) if by else 1
     types = [(f"by{i}", first.schema.field(f"by{i}").type) for i in range(len(by))]
     keyed = pa.schema([("bucket", pa.int32()), ("group", pa.int64()), *types])
-    keys = rows.groupBy("bucket").applyInArrow(_keys(kind, keyed), from_arrow_schema(keyed))
+    keys = rows.groupBy("bucket").applyInArrow(_keys(plan, keyed), from_arrow_schema(keyed))
     to = bucket_of([F.col(f"by{i}") for i in range(len(by))], number)
     placed = keys.select("bucket", "group", to.alias("to"))
-    shares = rows.groupBy("bucket").cogroup(placed.groupBy("bucket")).applyInArrow(_shares(kind, number), SHARES)
+    shares = rows.groupBy("bucket").cogroup(placed.groupBy("bucket")).applyInArrow(_shares(plan, number), SHARES)
     told = empty_share(furthest(about_of(saved_tables(data, kind)[0]) for data in heads), number)
     everywhere = spark.range(number).select(F.col("id").cast("int").alias("bucket"), F.lit(told).alias("data"))
     return everywhere.unionAll(shares)
 
 
-def _state(spark: SparkSession, checkpoint: str | os.PathLike[str], operator: int | None) -> tuple[str, DataFrame]:
-    """Return the kind of the state and its buckets."""
+def _state(spark: SparkSession, checkpoint: str | os.PathLike[str], operator: int | None) -> tuple[Plan, DataFrame]:
+    """Return which plan the state is of, and its buckets."""
     try:
-        return StreamPlan.kind, buckets_of(spark, checkpoint, StreamPlan.state, operator)
+        return StreamPlan, buckets_of(spark, checkpoint, StreamPlan.state, operator)
     except SourceError as error:
         try:
-            return SlidePlan.kind, buckets_of(spark, checkpoint, SlidePlan.state, operator)
+            return SlidePlan, buckets_of(spark, checkpoint, SlidePlan.state, operator)
         except SourceError:
             raise error from None
 
 
-def _read(table: pa.Table, kind: str) -> tuple[int, OldBucket]:
+def _read(table: pa.Table, plan: Plan) -> tuple[int, OldBucket]:
     state, pieces = parts_of(table)
-    return table["bucket"][0].as_py(), OldBucket.read(state, pieces, pieces, kind)
+    return table["bucket"][0].as_py(), OldBucket.read(state, pieces, pieces, plan.kind, plan.version)
 
 
-def _keys(kind: str, schema: pa.Schema) -> Callable[[pa.Table], pa.Table]:
+def _keys(plan: Plan, schema: pa.Schema) -> Callable[[pa.Table], pa.Table]:
     def keys(table: pa.Table) -> pa.Table:
-        bucket, old = _read(table, kind)
+        bucket, old = _read(table, plan)
         found = old.keys()
         return found.add_column(0, "bucket", pa.array([bucket] * len(found), pa.int32())).cast(schema)
 
     return keys
 
 
-def _shares(kind: str, buckets: int) -> Callable[[pa.Table, pa.Table], pa.Table]:
+def _shares(plan: Plan, buckets: int) -> Callable[[pa.Table, pa.Table], pa.Table]:
     def shares(table: pa.Table, placed: pa.Table) -> pa.Table:
         if not table.num_rows or not placed.num_rows:
             return _SHARES.empty_table()
-        _, old = _read(table, kind)
+        _, old = _read(table, plan)
         to = placed.sort_by("group")["to"].to_numpy()
         found = list(old.shares(to, buckets))
         return pa.table([[bucket for bucket, _ in found], [data for _, data in found]], schema=_SHARES)

@@ -44,6 +44,7 @@ class SlidePlan:
     """How long after its last row a group with nothing open is forgotten; None for never."""
 
     kind: ClassVar[str] = KIND
+    version: ClassVar[int] = VERSION
     state: ClassVar[tuple[str, str]] = ("panes", "waiting")
     """Under which names a bucket's state and its pieces of tuples are kept."""
 
