@@ -23,6 +23,7 @@ from windrow.spark.buckets import (
     in_buckets,
     out_of_buckets,
 )
+from windrow.spark.failure import plain_errors
 from windrow.spark.resolve import FRAME_COLUMNS, Columns, check_keys, column
 from windrow.spark.versions import to_arrow_schema
 
@@ -135,11 +136,12 @@ class Assembler(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Fragments arrived."""
-        saved = self.state.get()
-        if saved is None:
-            self.kind.settle()
-        assembly = Assembly.load(saved[0], self.by, self.schema) if saved else Assembly(self.by, self.schema)
         arrived = [table for frame in rows for data in frame["data"] for table in unpack(data)]
-        whole = assembly.step(table.cast(self.schema) for table in arrived)
-        self.state.update((assembly.save(),))
+        with plain_errors():
+            saved = self.state.get()
+            if saved is None:
+                self.kind.settle()
+            assembly = Assembly.load(saved[0], self.by, self.schema) if saved else Assembly(self.by, self.schema)
+            whole = assembly.step(table.cast(self.schema) for table in arrived)
+            self.state.update((assembly.save(),))
         yield pd.DataFrame({"data": [pack([whole.drop_columns(list(MARKS))])]})

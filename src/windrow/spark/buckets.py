@@ -23,6 +23,7 @@ from windrow.frames.packing import pack, unpack
 from windrow.frames.pieces import MapInArrow
 from windrow.saved import BARE, damaged
 from windrow.spark.checkpoint import in_schema
+from windrow.spark.failure import plainly
 from windrow.spark.versions import to_arrow_schema
 
 BUCKET = "_windrow_bucket"
@@ -70,7 +71,7 @@ def in_buckets(
 ) -> DataFrame:
     """Rows in pieces of Arrow by bucket; `places` names the columns that may not be null, and `needs` says why."""
     return df.withColumn(BUCKET, bucket_of(by, buckets)).mapInArrow(
-        _packer(dict(places or {}), nulls_on, needs), _PACKED_SPARK
+        plainly(_packer(dict(places or {}), nulls_on, needs)), _PACKED_SPARK
     )
 
 

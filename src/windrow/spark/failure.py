@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import pyarrow as pa
 from pyspark.sql.streaming.query import StreamingQuery
@@ -13,8 +14,8 @@ from windrow import errors
 from windrow.errors import SpecError, WindrowError
 from windrow.frames.pieces import MapInArrow
 
-OURS = re.compile(r"^windrow\.errors\.(?P<kind>\w+): (?P<said>.+)$", re.MULTILINE)
-"""How a worker's traceback ends for an error of ours."""
+OURS = re.compile(r"\bwindrow\.errors\.(?P<kind>\w+): (?P<said>.+)$", re.MULTILINE)
+"""How a worker reports an error of ours, with its traceback or without."""
 HIDE = "SPARK_HIDE_TRACEBACK"
 """What PySpark looks for in a worker's environment when it reports an exception, after which the worker ends."""
 
@@ -59,14 +60,21 @@ def _exception(query: object) -> BaseException | None:
     return error
 
 
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Report Windrow errors raised in here, in a worker, without its traceback."""
+    try:
+        yield
+    except WindrowError:
+        os.environ[HIDE] = "1"
+        raise
+
+
 def plainly(run: MapInArrow) -> MapInArrow:
     """Return the same function for `mapInArrow`, whose Windrow errors are reported without the worker's traceback."""
 
     def run_plainly(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        try:
+        with plain_errors():
             yield from run(batches)
-        except WindrowError:
-            os.environ[HIDE] = "1"
-            raise
 
     return run_plainly

@@ -30,6 +30,7 @@ from windrow.frames.packing import pack, unpack
 from windrow.frames.stream import StreamFramer, StreamPlan
 from windrow.spark.buckets import BUCKETS, BucketState, check_state_store, in_buckets, out_of_buckets
 from windrow.spark.checkpoint import FILLING, FRAMING, FROM_TABLE, Pieces, buckets_of, in_schema, parts_of
+from windrow.spark.failure import plain_errors
 from windrow.spark.meeting import FRAME_NEEDS, Meeting, aggregate_fields
 from windrow.spark.resolve import Columns, arrow_type, column
 from windrow.spark.stream import Punctuated, StreamOptions, check_watermark, has_watermark
@@ -334,11 +335,15 @@ class FillProcessor(StatefulProcessor):
         arrived = Arrived(self.sides)
         for frame in rows:
             arrived.add(frame)
-        yield self._step(arrived, timerValues, None)
+        with plain_errors():
+            found = self._step(arrived, timerValues, None)
+        yield found
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """The watermark has passed what the bucket waits for."""
-        yield self._step(Arrived(self.sides), timerValues, expiredTimerInfo.getExpiryTimeInMs())
+        with plain_errors():
+            found = self._step(Arrived(self.sides), timerValues, expiredTimerInfo.getExpiryTimeInMs())
+        yield found
 
     def _step(self, arrived: Arrived, timer_values: Any, expired: int | None) -> pd.DataFrame:
         filler = Filler.load(self.sides.plan, self.state.shelf, self.state.load())

@@ -40,6 +40,7 @@ from windrow.spark.buckets import (
     out_of_buckets,
 )
 from windrow.spark.checkpoint import flushed
+from windrow.spark.failure import plain_errors
 from windrow.spark.shuffle import select_tuples
 from windrow.spark.versions import to_arrow_schema
 from windrow.windows.stream import SlidePlan
@@ -224,11 +225,12 @@ class BucketProcessor(StatefulProcessor):
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
         """Start from the state of another query."""
-        bucket = self.plan.load(self.state.shelf, self.state.load())
-        for share in initialState["data"]:
-            take_over(bucket, bytes(share), self.buckets)
-        event = None if self.plan.ordered else bucket.next_event()
-        self.state.save(bucket.save(), None if event is None else -(-event // 1000), 0, None)
+        with plain_errors():
+            bucket = self.plan.load(self.state.shelf, self.state.load())
+            for share in initialState["data"]:
+                take_over(bucket, bytes(share), self.buckets)
+            event = None if self.plan.ordered else bucket.next_event()
+            self.state.save(bucket.save(), None if event is None else -(-event // 1000), 0, None)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Tuples arrived."""
@@ -238,11 +240,15 @@ class BucketProcessor(StatefulProcessor):
             dropped += int(frame["dropped"].sum())
             for data in frame["data"]:
                 arrived += unpack(data)
-        yield self._step(key[0], arrived, dropped, timerValues, None)
+        with plain_errors():
+            found = self._step(key[0], arrived, dropped, timerValues, None)
+        yield found
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """The watermark has passed what the bucket waits for."""
-        yield self._step(key[0], [], 0, timerValues, expiredTimerInfo.getExpiryTimeInMs())
+        with plain_errors():
+            found = self._step(key[0], [], 0, timerValues, expiredTimerInfo.getExpiryTimeInMs())
+        yield found
 
     def _step(
         self, key: int, arrived: list[pa.Table], dropped: int, timer_values: Any, expired: int | None
