@@ -378,6 +378,37 @@ def test_a_synopsis_keeps_any_float_as_panes_do(synopsis: str, tuples: list[Tupl
         assert_same_column(kept[name], panes[name])
 
 
+@pytest.mark.parametrize("synopsis", ["Recomputation", "Ordered"])
+def test_a_synopsis_puts_rows_at_fractions_into_the_windows_that_panes_do(synopsis: str) -> None:
+    places = [-3.5, -1.5, -1.0, -0.5, -0.0, 0.2, 0.9, 1.1, 1.9, 2.0, 7.5]
+    rows = pa.table({"g": [0] * len(places), "on": places, "v": [2.0**i for i in range(len(places))]})
+    agg = {"a": KEEPERS[synopsis]["median" if synopsis == "Ordered" else "sum"]}
+    found = []
+    for using in ({}, {"using": {"a": wr.Keep(synopsis)}}):
+        kinds = Kinds({"w": Sliding(2, every=1)}, named=False, **using)
+        slide = Slide(kinds, "on", ("g",), (), agg, {"g": INT64, "on": pa.float64(), "v": pa.float64()})
+        bucket = StreamSlider(plan_of(slide), Dictionary())
+        found.append(pa.concat_tables([*bucket.step([rows], None)[0], *bucket.finish()]).sort_by("end").to_pylist())
+    assert found[0] == found[1]
+    assert len(found[0]) > 8
+
+
+@FEWER
+@given(valued([2**63 - 1, -(2**63), 5, -10, 2**62]), timed() | counted(Rows) | counted(DistinctTimes))
+def test_sums_of_integers_in_windows_pass_64_bits_on_the_way_only(tuples: list[Tuple], window: Window) -> None:
+    agg = {"sum": wr.sum("v")}
+    wanted = [
+        sum(v for v in w.values if v is not None)
+        for w in by_definition(sorted(tuples, key=lambda u: (u.g, u.on)), [window], -100)
+    ]
+    if all(-(2**63) <= total < 2**63 for total in wanted):
+        found = windows_kept(tuples, [window], agg, INT64)["sum"].to_pylist()
+        assert sorted(total or 0 for total in found) == sorted(wanted)
+    else:
+        with pytest.raises(DataError, match="past 64 bits"):
+            windows_kept(tuples, [window], agg, INT64)
+
+
 def test_not_a_number_is_an_answer_and_no_null() -> None:
     tuples = [Tuple(0, t, float("nan") if t == 7 else float(t)) for t in range(20)]
     for synopsis, agg in KEEPERS.items():

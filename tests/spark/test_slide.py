@@ -323,7 +323,7 @@ def test_what_the_planner_chooses_tells_the_same(spark, landed, window):
     asked: dict[str, Any] = {"on": "t", "by": "g", "agg": agg, "order_by": ["k", "x"]}
     df = spark.read.parquet(landed)
     told = str(wr.explain(df, window, **asked))
-    assert "the model says" in told
+    assert "the model predicts" in told
     keys = ["g", "end", "start", "n"]
     check_same(wr.slide(df, window, **asked), wr.slide(df, window, **asked, using=None), keys)
 
