@@ -53,7 +53,7 @@ def fill(rows: DataFrame) -> DataFrame:
 
 
 def assemble(rows: DataFrame) -> DataFrame:
-    marks = ("0L frame", "t start", "t end", "t closed_at", "1L count", "true complete", "0L fragment", "true final")
+    marks = ("unix_seconds(t) frame", "t start", "t end", "t closed_at", "1L count", "true complete", "0L fragment", "true final")
     return wr.assemble(rows.selectExpr("g", *marks))
 
 
