@@ -53,8 +53,8 @@ def fill(rows: DataFrame) -> DataFrame:
 
 
 def assemble(rows: DataFrame) -> DataFrame:
-    marks = ("unix_seconds(t) frame", "t start", "t end", "t closed_at", "1L count", "true complete", "0L fragment", "true final")
-    return wr.assemble(rows.selectExpr("g", *marks))
+    bounds = ("unix_seconds(t) frame", "t start", "t end", "t closed_at", "1L count", "true complete")
+    return wr.assemble(rows.selectExpr("g", *bounds, "0L fragment", "true final"))
 
 
 def run(result: DataFrame, checkpoint: Path) -> list[str]:
