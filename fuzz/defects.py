@@ -51,6 +51,13 @@ DEFECTS = (
         "return pa.array(whole.cast(kind).to_pylist(), kind, from_pandas=True)",
         "kept",
     ),
+    Defect(
+        "the native plan measures time by the clock on the wall",
+        "spark/clock.py",
+        "return F.unix_micros(value) if kind.tz else _local_micros(value)",
+        'return _local_micros(value.cast("timestamp_ntz") if kind.tz else value)',
+        "spark-frames",
+    ),
 )
 
 
