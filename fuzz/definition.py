@@ -164,7 +164,7 @@ def cell(value: float, grid: Any) -> int:
     if isinstance(grid, list):
         return sum(point < value for point in grid)
     if abs(value) > grid * 9.0e18:
-        return 2**63 - 1 if value > 0 else -(2**63)
+        return 2**63 - 1 if value > 0 else -(2**63) + 1
     if abs(value) > grid * 2**50:
         raise Undecided
     near = round(value / grid)
