@@ -101,7 +101,7 @@ def _run(report: Report, names: list[str], told: argparse.Namespace) -> None:
     for process, current in workers:
         process.join(20.0 if not left else 0.1)
         died = process.exitcode not in (0, None)
-        if (died or process.exitcode is None) and not told.first:
+        if left and (died or process.exitcode is None) and not told.first:
             what = f"the process died ({process.exitcode})" if died else "the case did not end"
             kind, _, number = current.value.decode().partition(" ")
             if kind:
