@@ -89,12 +89,12 @@ def test_cuts_rise_whatever_the_number_of_cores(cores: int) -> None:
 def test_frames_do_not_depend_on_the_number_of_cores(cores: int) -> None:
     rng = np.random.default_rng(cores)
     table = pa.table({"g": rng.integers(0, 5, 600), "t": rng.permutation(6_000)[:600], "y": [1] * 600})
-    for scheme in (wr.Delta({"y": 1.0}), wr.Boundary({"y": 10}), wr.Gap(30)):
-        case = Case(table, scheme, "t", ("g",), {"n": wr.count()})
-        expected = case.whole()
-        assert case.ranges(quantiles(table.select(["g", "t"]), 2 * cores)) == expected
-        upto = quantiles(table.select(["t"]), cores)["t"].to_pylist()
-        assert case.chunks(upto, buckets=cores) == expected
+    scheme = (wr.Delta({"y": 1.0}), wr.Boundary({"y": 10}), wr.Gap(30))[cores % 3]
+    case = Case(table, scheme, "t", ("g",), {"n": wr.count()})
+    expected = case.whole()
+    assert case.ranges(quantiles(table.select(["g", "t"]), 2 * cores)) == expected
+    upto = quantiles(table.select(["t"]), cores)["t"].to_pylist()
+    assert case.chunks(upto, buckets=1 + cores % 4) == expected
 
 
 def both(table: pa.Table, scheme: wr.Scheme, upto: list[Any], **more: Any) -> list[list[dict[str, Any]]]:

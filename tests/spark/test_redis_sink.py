@@ -151,7 +151,7 @@ def test_a_key_of_another_type_is_an_error_at_once(store, redis_url):
 
 
 def test_a_password_that_is_wrong_is_an_error_at_once(store, redis_url):
-    with pytest.raises(wr.SourceError, match=r"url: Redis at 127.0.0.1:\d+ does not let us in: ") as caught:
+    with pytest.raises(wr.SourceError, match=r"password: Redis at 127.0.0.1:\d+ refuses the connection: ") as caught:
         RedisStreams({"url": redis_url.replace("//", "//me:secret@"), "stream": "s"})
     assert "secret" not in str(caught.value)
 
