@@ -22,7 +22,7 @@ class Frames(Kind):
     share = 2.0
 
     def draw(self, rng: random.Random) -> dict[str, Any]:
-        parts = draw_query(rng, rows=rng.choice((5, 30, 80, 150)), groups=rng.choice((1, 3, 10, 25)))
+        parts = draw_query(rng, rows=rng.choice((5, 60, 200, 400)), groups=rng.choice((1, 5, 20, 60)))
         n = len(parts["rows"])
         return parts | {
             "cuts": sorted(rng.randint(0, n) for _ in range(rng.choice((0, 1, 3)))),

@@ -28,7 +28,7 @@ from windrow.spark import chunks, scan
 from windrow.spark.parquet import footers_at, row_groups
 from windrow.spark.ranges import RANGES_A_CORE
 
-CORES = (*(1, 2, 3, 4) * 5, *(8, 8, 8, 16), 64)
+CORES = (*(1, 2, 3, 4) * 20, *(8, 8, 8, 16), 64)
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
@@ -47,7 +47,7 @@ class Ranges(Kind):
 
     def draw(self, rng: random.Random) -> dict[str, Any]:
         parts = draw_query(
-            rng, rows=rng.choice((3, 10, 40, 120, 200)), groups=rng.choice((1, 2, 5)), runs=rng.random() < 0.4
+            rng, rows=rng.choice((3, 20, 100, 300)), groups=rng.choice((1, 5, 20, 60)), runs=rng.random() < 0.4
         )
         n = len(parts["rows"])
         share = rng.choice((0.1, 0.5, 1.0))
@@ -100,12 +100,12 @@ class Scan(Kind):
 
     def draw(self, rng: random.Random) -> dict[str, Any]:
         parts = draw_query(
-            rng, rows=rng.choice((3, 10, 40, 120, 200)), groups=rng.choice((1, 2, 5)), runs=rng.random() < 0.5
+            rng, rows=rng.choice((3, 20, 100, 300)), groups=rng.choice((1, 5, 20, 60)), runs=rng.random() < 0.5
         )
         return parts | {
             "cores": rng.choice(CORES),
             "files": rng.choice((1, 1, 2, 5)),
-            "group": rng.choice((1, 2, 3, 7, 20)),
+            "group": 1 + len(parts["rows"]) // rng.choice((1, 3, 8, 25)),
             "late": rng.choice((0, 0, 0, 2, 6)),
             "replay": rng.choice((1, 3, 65_536)),
             "seed": rng.randint(0, 9999),

@@ -94,7 +94,7 @@ class Stream(Kind):
     share = 2.0
 
     def draw(self, rng: random.Random) -> dict[str, Any]:
-        parts = draw_query(rng, rows=rng.choice((3, 20, 60)), groups=rng.choice((1, 3, 8)), clocks=CLOCKS, odd=0.0)
+        parts = draw_query(rng, rows=rng.choice((3, 30, 120)), groups=rng.choice((1, 5, 20)), clocks=CLOCKS, odd=0.0)
         return parts | draw_arrivals(rng, parts) | {"fragments": rng.random() < 0.4, "empty": rng.random() < 0.2}
 
     def check(self, parts: dict[str, Any]) -> int:
