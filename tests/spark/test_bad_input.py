@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
 import math
-import sys
 import warnings
 
 import pandas as pd
@@ -24,7 +24,7 @@ from windrow.errors import (
 )  # fmt: skip
 
 pytestmark = pytest.mark.spark
-session_module = sys.modules["windrow.spark.session"]
+session_module = importlib.import_module("windrow.spark.session")
 
 HIT = wr.Threshold("speed < 40")
 
