@@ -8,13 +8,13 @@ from fuzz.kinds.frames import Frames
 from fuzz.kinds.predicates import Predicates
 from fuzz.kinds.seams import Ranges, Scan
 from fuzz.kinds.slide import Kept, Slide
-from fuzz.kinds.spark import SparkFrames, SparkPredicates, SparkSlide
+from fuzz.kinds.spark import SparkClocks, SparkFrames, SparkPredicates, SparkSlide
 from fuzz.kinds.spark_stream import SparkFill, SparkStream
 from fuzz.kinds.stream import Stream, StreamSlide
 from fuzz.kinds.synopses import Synopses
 
 _ALL: tuple[type[Kind], ...] = (
     Frames, Ranges, Scan, Stream, Slide, Kept, StreamSlide, Synopses, Fill, FillStream, Predicates,
-    SparkFrames, SparkSlide, SparkStream, SparkFill, SparkPredicates,
+    SparkFrames, SparkClocks, SparkSlide, SparkStream, SparkFill, SparkPredicates,
 )  # fmt: skip
 KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in _ALL}

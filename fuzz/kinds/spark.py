@@ -9,6 +9,7 @@ from unittest import mock
 import windrow as wr
 from fuzz import schemes, sliding, windows
 from fuzz.case import Kind, Mismatch, NotACase
+from fuzz.draw import seconds
 from fuzz.kinds import predicates
 from fuzz.predicates import evaluate
 from fuzz.queries import Wanted, draw_query, in_order, table_of
@@ -94,6 +95,28 @@ class SparkFrames(Kind):
             return wr.explain(source, scheme, **asked, plan="native").plan
         except WindrowError:
             return ""
+
+
+class SparkClocks(SparkFrames):
+    """`wr.frames` where clocks change: durations of minutes and hours that the native plan must measure."""
+
+    name = "spark-clocks"
+    share = 1.0
+
+    def draw(self, rng: random.Random) -> dict[str, Any]:
+        while True:
+            parts = draw_query(rng, rows=400, groups=100, clocks=("timestamp", "timestamp", "timestamp_ntz"), runs=True)
+            if self._has_long_durations(parts["scheme"]):
+                break
+        layout = {"files": 1, "group": 1000, "seed": 0}
+        return parts | draw_settings(rng) | layout | {"cores": 2, "plans": ["native"]}
+
+    @staticmethod
+    def _has_long_durations(scheme: dict[str, Any]) -> bool:
+        options = scheme["options"]
+        lengths = [options.get("max_gap"), options.get("min_duration"), *scheme["args"]]
+        known = [seconds(length) for length in lengths if isinstance(length, str) and "microseconds" in length]
+        return any(600_000_000 <= length <= 36_000_000_000 for length in known)
 
 
 def _named(error: Exception) -> str:
