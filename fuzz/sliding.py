@@ -163,6 +163,7 @@ class WantedWindows:
         for row in in_order(parts, rows):
             named = dict(zip(parts["types"], row, strict=True))
             groups[tuple(named[name] for name in parts["by"])].append(named)
+        self.rows = {key: len(mine) for key, mine in groups.items()}
         for key, mine in groups.items():
             for name, window in parts["windows"].items():
                 past = mine[-1]["t"] if reached is None else max(reached, mine[-1]["t"])
@@ -217,9 +218,15 @@ class WantedWindows:
                     raise Mismatch(f"{what}{name}: {column}", _told(key, rows, wanted))
             for i, (aggregated, result) in enumerate(zip(self.parts["agg"], results, strict=True)):
                 keep = self.parts["using"].get(f"a{i}")
-                if not (agrees_kept(keep, aggregated, mine[f"a{i}"], result, window.rows)):
+                cut = name == "Rows" and window is wanted[-1][0] and self._is_cut(key, wanted)
+                if not agrees_kept(keep, aggregated, mine[f"a{i}"], result, window.rows, cut):
                     by = f" by {keep[0]}" if keep else ""
                     raise Mismatch(f"{what}{aggregated}{by}: differs", f"{window}\n{_told(key, rows, wanted)}")
+
+    def _is_cut(self, key: Any, wanted: list[Any]) -> bool:
+        """Whether the rows of a group ended before its last window of rows did."""
+        _, every = self.parts["windows"][key[-1]]["args"]
+        return bool(self.rows[key[:-1]] % every)
 
 
 def _told(key: Any, rows: list[dict[str, Any]], wanted: list[Any]) -> str:
@@ -228,8 +235,14 @@ def _told(key: Any, rows: list[dict[str, Any]], wanted: list[Any]) -> str:
     return f"group {key}: found {len(rows)}\n{shown}\n  by the definition {len(wanted)}\n{right}"
 
 
-def agrees_kept(keep: Any, name: str, found: Any, wanted: Any, rows: Sequence[dict[str, Any]]) -> bool:
+COUNTING = ("ArasuMankuFixed", "ChainSample", "KLLPanes")
+"""Synopses that keep a number of values, and so have no answer for a window of rows that the end of the data cut."""
+
+
+def agrees_kept(keep: Any, name: str, found: Any, wanted: Any, rows: Sequence[dict[str, Any]], cut: bool) -> bool:
     """Whether a result is right: exactly, or where a synopsis may be wrong, by no more than it says."""
+    if keep is not None and cut and keep[0] in COUNTING:
+        return found is None
     if keep is None or not keep[1]:
         return agrees(found, wanted)
     synopsis, eps, _ = keep
@@ -284,6 +297,17 @@ def rank_error(what: str, found: Any, values: Sequence[Any]) -> float:
     return max(0, first - wanted, wanted - last) / len(values)
 
 
+def _is_too_large(parts: dict[str, Any]) -> bool:
+    """Whether an expiration list has values in its sum that are too far apart.
+
+    Over floats its sum is twice as precise as a float, as documented, and no more than that.
+    """
+    if parts["using"].get("a0", [""])[0] != "ExpirationList" or parts["agg"][0] != "mean x":
+        return False
+    x = [row[list(parts["types"]).index("x")] for row in parts["rows"]]
+    return any(value is not None and 1e15 < abs(value) < math.inf for value in x)
+
+
 def is_refusal(error: Exception) -> bool:
     """Whether a synopsis says that it does not take this."""
     return any(text in str(error) for text in REFUSALS)
@@ -291,6 +315,8 @@ def is_refusal(error: Exception) -> bool:
 
 def run(wanted: WantedWindows, engine: Any, what: str = "") -> int:
     """Run an engine, which gives tables, and compare; a query that must fail has to raise a `DataError`."""
+    if _is_too_large(wanted.parts):
+        raise NotACase
     try:
         found = engine()
     except DataError as error:

@@ -433,3 +433,11 @@ def test_kll_panes_refuse_what_they_cannot_do() -> None:
     with pytest.raises(DataError, match="take no NaN"):
         kll(100, Accuracy(0.1, 0.1)).update(np.arange(1), np.array([np.nan]))
     assert kll(100, Accuracy(0.1, 0.1)).query() is None
+
+
+def test_a_synopsis_that_was_saved_empty_takes_elements_of_any_time() -> None:
+    saved = ArasuMankuVariable(wr.median("x"), Retention(5, "time"), Accuracy(0.1)).save()
+    synopsis = ArasuMankuVariable(wr.median("x"), Retention(5, "time"), Accuracy(0.1))
+    synopsis.load(saved)
+    synopsis.update(np.array([-(2**63) + 10]), np.array([7.0]))
+    assert synopsis.query() == 7.0

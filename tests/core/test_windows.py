@@ -422,6 +422,17 @@ def test_not_a_number_is_an_answer_and_no_null() -> None:
             assert [x is not None and np.isnan(x) for x in found] == poisoned, (synopsis, name)
 
 
+def test_a_synopsis_that_counts_has_no_answer_for_a_window_that_the_end_cut() -> None:
+    slide = slide_of([Rows(4, 3)], {"q": wr.median("v")}, using={"q": wr.Keep("ArasuMankuFixed", 0.1)})
+    reader = Reader(slide, _layout(slide))
+    slider = Slider(slide, reader.directory)
+    gatherer = Gatherer(slide, slider.kept)
+    slider.add(*gatherer.gather(reader.read(table_of([Tuple(0, t, v) for t, v in enumerate([0, 0, 1, 1])]))))
+    found = [*slider.report(gatherer.past(slider.latest()), final=True)]
+    # The second window has the last two rows alone, and the synopsis keeps the last four.
+    assert [row["q"] for table in found for row in table.to_pylist()] == [0, None]
+
+
 QUANTILE = {"q": wr.quantile("v", 0.9, eps=0.05), "n": wr.count()}
 
 

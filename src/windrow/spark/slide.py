@@ -86,9 +86,11 @@ def slide(
     using
         What keeps the windows, for all aggregates or in a dict from their names: `"auto"` (default), the name of a
         synopsis of `windrow.synopses`, a `wr.Keep` that says how wrong it may be, or None for panes. A synopsis takes
-        each group's tuples in order, one group after the other. `"auto"` follows the planner: aggregates whose state
-        is a few numbers are kept by panes; for quantiles, the median and the mode, panes would keep all values, so
-        what the cost model finds cheapest is taken, within the aggregate's `eps`. `wr.explain` says what and why.
+        each group's tuples in order, one group after the other. One that keeps a number of values, such as
+        `ArasuMankuFixed`, has no answer, null, for the last `wr.Rows` window where the end of the data cut it. `"auto"`
+        follows the planner: aggregates whose state is a few numbers are kept by panes; for quantiles, the median and
+        the mode, panes would keep all values, so what the cost model finds cheapest is taken, within the aggregate's
+        `eps`. `wr.explain` says what and why.
     ordered
         Streams only: the promise that each group's tuples arrive in order. A window is then due as soon as its group
         has a tuple past it, no watermark is needed, and `on` may be of any type.

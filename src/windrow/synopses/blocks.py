@@ -102,7 +102,7 @@ class Blocks(NamedTuple):
         """The state before the first element."""
         top = min(LEVELS - 1, terms.length.bit_length() - 1) if terms.fixed else terms.longest + 1
         return cls(
-            np.array([0, np.iinfo(np.int64).min // 2, top, 0, 0, 0]),
+            np.array([0, np.iinfo(np.int64).min, top, 0, 0, 0]),
             np.zeros(LEVELS, MAKING),
             np.zeros((3, 0), np.int64),
             np.zeros(2, np.int64),

@@ -124,7 +124,12 @@ class Kept:
         first, last = (np.searchsorted(group, groups, side).tolist() for side in ("left", "right"))
         for g, mine, a, b in zip(groups.tolist(), np.split(moments, begins[1:]), first, last, strict=True):
             b = a + int(np.searchsorted(place[a:b], mine[-1], "right"))
-            found.append(self._synopsis(g).answers(place[a:b], x[a:b], mine))
+            answers = self._synopsis(g).answers(place[a:b], x[a:b], mine)
+            if self.keep.counts(self.shape) and (a == b or place[b - 1] < mine[-1]):
+                # The end of the data cut the last window: it has fewer rows than the synopsis keeps, which cannot say
+                # what they alone would give.
+                answers = pa.concat_arrays([answers[:-1], pa.nulls(1, answers.type)])
+            found.append(answers)
             left[a:b] = False
         self._waiting = [(group[left], place[left], x[left])]
         return self._typed(found)
