@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +18,7 @@ import test_filler as filling
 import test_windows as sliding
 import windrow as wr
 from bare_states import bare_state
+from decoded_states import decoded
 from saved_states import Saved
 from test_stream import Dictionary, plan_for
 from windrow.errors import SourceError
@@ -24,6 +29,7 @@ from windrow.frames.store import KIND as GROUPS
 from windrow.frames.stream import Snapshot, StreamFramer
 from windrow.saved import kind_of, seal, unseal
 from windrow.synopses import Retention, TwoStacks
+from windrow.synopses.packing import pack_arrays
 from windrow.windows import Tumbling
 from windrow.windows.stream import StreamSlider
 
@@ -176,3 +182,54 @@ def test_the_cursors_of_a_synopsis_must_be_places_in_it(name: str) -> None:
                 writer.write_batch(batch.set_column(at, reader.schema.field(at), column))
             with pytest.raises(SourceError, match="the saved state is damaged: expected"):
                 saved.load(seal(saved.kind, sink.getvalue()))
+
+
+def test_a_synopsis_with_wrong_arrays_is_refused_or_harmless() -> None:
+    """Neither a crash nor a loop without end, whatever the arrays say under a checksum that is right."""
+    script = Path(__file__).with_name("decoded_states.py")
+    trial = subprocess.run(
+        [sys.executable, script, "1", "20"], capture_output=True, text=True, timeout=300, check=False
+    )
+    last = trial.stdout.splitlines()[-1:]
+    assert trial.returncode == 0, f"exit code {trial.returncode} after {last}:\n{trial.stderr}"
+    outcomes = json.loads(last[0])
+    assert outcomes.keys() > SYNOPSES.keys()
+    assert all({"used", "refused"} <= found.keys() for found in outcomes.values()), outcomes
+
+
+EVERY = slice(None)
+WRONG = {
+    "FiBA count": [
+        ("cursors", 0, 41),
+        ("levels", 0, 9),
+        ("kids", EVERY, 99),
+        ("free_leaves", EVERY, 9),
+        ("leaf_span", EVERY, 33),
+    ],
+    "ChainSample count": [("kept.head", 0, 4), ("kept.held", 0, 9), ("kept.heap", 0, -1), ("kept.due", 0, 1)],
+    "PrioritySample time": [("kept.head", 0, 16), ("kept.held", 0, 17), ("filled", 0, 0), ("counts.first", 0, 99)],
+    "BoundedPrioritySample count": [("kept.heap", 0, 5000), ("kept.older", EVERY, 5000), ("kept.rank", EVERY, 5000)],
+    "BernoulliSample count": [("kept.cursors", 0, 64), ("kept.cursors", 1, 65), ("filled", 0, 2)],
+    "BiasedReservoir count": [("kept.cursors", 0, 5000), ("kept.cursors", 1, 5000), ("kept.newer", EVERY, 0)],
+    "PaneReservoirs count": [("kept.cursors", 0, 10), ("kept.cursors", 1, 11), ("kept.elements", EVERY, -1)],
+    "ExponentialHistogram count": [("counts.first", 0, -1), ("counts.runs", 0, 99), ("counts.cursors", 1, 8)],
+    "VarianceHistogram count": [("cursors", 1, -1), ("cursors", 2, 9999), ("cursors", 3, 9999)],
+    "ArasuMankuFixed count": [("cursors", 2, 48), ("shelves", 3, 7), ("places", EVERY, 99), ("making", 1, 99)],
+    "ArasuMankuVariable time": [("cursors", 0, 2**61), ("shelves", 1, 99), ("making", 5, 99), ("places", EVERY, 9)],
+    "GreenwaldKhanna": [("cursors", 0, 99), ("g", 0, -1), ("delta", 0, -1)],
+    "KLLPanes count": [("sketches", 18, 200), ("sketches", 20, 255), ("n", 0, 7), ("sizes", 0, 9)],
+}
+"""Arrays of synopses, places in them, and numbers that cannot be there."""
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_links_and_counts_out_of_range_are_refused_by_a_synopsis(name: str) -> None:
+    saved = state(name)
+    about, arrays = decoded(saved.data, saved.kind)
+    for array, at, number in WRONG[name]:
+        other = arrays[array].copy()
+        other.reshape(-1)[at] = number
+        assert (other != arrays[array]).any()
+        data = pack_arrays(about["kind"], about["version"], about["arguments"], {**arrays, array: other})
+        with pytest.raises(SourceError, match="the saved state is damaged: expected"):
+            saved.load(data)

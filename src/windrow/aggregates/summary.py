@@ -69,7 +69,7 @@ def band_of(delta: int, p: int) -> int:
     """In which band a Δ is when ⌊2εn⌋ is `p`: the higher, the longer ago the tuple came and the more it can hold."""
     if delta == 0:
         return 64
-    distance, bits = p - delta, 0
+    distance, bits = max(0, p - delta), 0
     while distance >> bits:
         bits += 1
     if bits and distance < (1 << (bits - 1)) + (p & ((1 << (bits - 1)) - 1)):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from windrow.saved import reading
 from windrow.synopses.base import Instants
 from windrow.synopses.blocks import NEWEST, Blocks, Terms
+from windrow.synopses.blocks_check import check_blocks
 from windrow.synopses.blocks_cover import FIRST, LAST, Cover, empty_cover, update_cover
 from windrow.synopses.blocks_room import with_room
 from windrow.synopses.blocks_update import Work, take
@@ -49,7 +51,10 @@ class BlockKeeper:
     def load(self, kind: str, data: bytes) -> None:
         """Go on from a saved state."""
         arrays = unpack_arrays(data, kind, VERSION, self.terms._asdict(), Blocks.make(self.terms).plain())
-        self.blocks = self.blocks.of_plain(arrays)
+        with reading():
+            blocks = self.blocks.of_plain(arrays)
+            check_blocks(self.terms, blocks)
+        self.blocks = blocks
         self._make_work()
 
     def _make_work(self) -> None:

@@ -72,13 +72,13 @@ def _with_shelves(terms: Terms, blocks: Blocks) -> Blocks:
 
 def _may_be_used(terms: Terms, blocks: Blocks) -> npt.NDArray[np.bool_]:
     """Whether blocks may come to a shelf: with a fixed retention, only to levels in use and not to smaller spacings."""
-    level, spacing = _shelf_labels(terms)
+    level, spacing = shelf_labels(terms)
     making = blocks.making[level]
     used: npt.NDArray[np.bool_] = (making["alive"] == ALIVE) & (spacing >= making["spacing"]) | (not terms.fixed)
     return used
 
 
-def _shelf_labels(terms: Terms) -> tuple[Keys, Keys]:
+def shelf_labels(terms: Terms) -> tuple[Keys, Keys]:
     """The level and the spacing that each shelf is for."""
     level, spacing = np.divmod(np.arange(LEVELS * terms.classes), terms.classes)
     return level, spacing + np.maximum(0, level - terms.longest)
@@ -86,13 +86,13 @@ def _shelf_labels(terms: Terms) -> tuple[Keys, Keys]:
 
 def entries_of_shelves(terms: Terms) -> Keys:
     """How many entries a block has on each shelf; 0 where there is no such shelf."""
-    level, spacing = _shelf_labels(terms)
+    level, spacing = shelf_labels(terms)
     return np.where(spacing <= level, 1 << np.maximum(level - spacing, 0), 0)
 
 
 def most_blocks(terms: Terms) -> Keys:
     """How many blocks there are on each shelf in the end, or a few more."""
-    level, spacing = _shelf_labels(terms)
+    level, spacing = shelf_labels(terms)
     most = np.minimum(terms.apart * 2.0 ** (spacing + 1), terms.reach * 2.0**level)
     if terms.fixed:
         most = np.minimum(most, terms.length)

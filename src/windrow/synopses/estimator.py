@@ -54,6 +54,10 @@ class Estimator(Synopsis):
         """All arrays that the state is saved as, by name."""
 
     @abstractmethod
+    def _check(self, arrays: dict[str, Array]) -> None:
+        """Refuse saved arrays that a kernel could leave, or that it would never finish with."""
+
+    @abstractmethod
     def _restore(self, arrays: dict[str, Array]) -> None:
         """Take over the arrays of a saved state."""
 
@@ -108,6 +112,7 @@ class Estimator(Synopsis):
         arrays = unpack_arrays(data, type(self).__name__, self.version, self.arguments, like)
         newest = int(arrays.pop("newest")[0])
         with reading():
+            self._check(arrays)
             self._restore(arrays)
         self.newest = newest
 

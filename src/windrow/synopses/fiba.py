@@ -10,6 +10,7 @@ from windrow.synopses.algebra import added, merged, move, put_state, state_at
 from windrow.synopses.base import Instants, Numbers
 from windrow.synopses.elements import NEVER, check_elements
 from windrow.synopses.exact import ExactSynopsis
+from windrow.synopses.fiba_check import check_tree
 from windrow.synopses.fiba_tree import (
     BEGIN,
     END,
@@ -189,6 +190,10 @@ class FiBA(ExactSynopsis):
         """Go on from a window that was saved by a synopsis made with the same arguments."""
         super().load(data)
         self.newest = int(self.window.cursors[NEWEST])
+
+    def check(self, window: Tree) -> None:
+        """Refuse a saved window that is not a tree."""
+        check_tree(window, self.empty(), None if self.span.timed else self.span.length)
 
     def _in_order(self, on: Instants, x: Numbers, moments: Instants) -> tuple[Instants, Any, Instants]:
         """Elements in the order of their `on`, whatever order they came in, and moments to answer at."""

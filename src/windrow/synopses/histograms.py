@@ -161,6 +161,10 @@ class ExponentialHistogram(Histogram):
     def _state(self) -> dict[str, Array]:
         return {**named("counts", self._counts), **named("sums", self._sums), "clock": self._clock}
 
+    def _check(self, arrays: dict[str, Array]) -> None:
+        for part, kept in (("counts", self._counts), ("sums", self._sums)):
+            exponential.check_buckets(unnamed(part, Buckets, arrays), kept.caps)
+
     def _restore(self, arrays: dict[str, Array]) -> None:
         self._clock = arrays["clock"]
         self._counts, self._sums = (unnamed(part, Buckets, arrays) for part in ("counts", "sums"))
@@ -238,6 +242,9 @@ class VarianceHistogram(Histogram):
     @property
     def _state(self) -> dict[str, Array]:
         return self._buckets._asdict()
+
+    def _check(self, arrays: dict[str, Array]) -> None:
+        spread.check_buckets(VarianceBuckets(**arrays))
 
     def _restore(self, arrays: dict[str, Array]) -> None:
         self._buckets = VarianceBuckets(**arrays)

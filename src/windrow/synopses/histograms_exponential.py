@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from windrow.saved import check_indices, check_that
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.due import Due, give, is_due
 from windrow.synopses.moves import INLINED, horizon
@@ -62,6 +63,27 @@ class Buckets(NamedTuple):
         for old, new in zip(self[:5], grown[:5], strict=True):
             new[: old.shape[0]] = old
         return grown._replace(cursors=self.cursors)
+
+
+def check_buckets(kept: Buckets, caps: Array) -> None:
+    """Refuse saved buckets that are not within their rings, or more than there may be of a size."""
+    levels = kept.first.size
+    check_that(levels in (8, 16, 32, MOST_LEVELS), f"from {LEVELS} to {MOST_LEVELS} levels, got {levels}")
+    check_that((kept.caps == caps).all(), f"at most {caps} buckets of a size, got {kept.caps}")
+    for name, array in Buckets.make((int(caps[0]), int(caps[1])), levels)._asdict().items():
+        shape = getattr(kept, name).shape
+        check_that(shape == array.shape, f"array {name!r} of {array.shape}, got {shape}")
+    width, places = kept.stamp.shape[1], np.arange(kept.stamp.shape[1])
+    check_indices("the first runs of levels", kept.first, width)
+    used = (places - kept.first[:, None]) % width < kept.runs[:, None]
+    many, most = np.where(used, kept.many, 0), np.where(np.arange(levels), caps[1], caps[0])
+    check_that((kept.runs >= 0).all() and (kept.runs <= most).all(), "runs within the limits of their sizes")
+    check_that((many[used] >= 1).all() and (many <= most[:, None]).all(), "buckets in each run")
+    check_that((kept.buckets == many.sum(axis=1)).all() and (kept.buckets <= most).all(), "as many buckets as in runs")
+    total = sum(number << level for level, number in enumerate(kept.buckets.tolist()))
+    check_that(kept.cursors[TOTAL] == total < 1 << min(levels, 63), f"{total} ones, got {kept.cursors[TOTAL]}")
+    top = int(np.flatnonzero(kept.runs).max(initial=-1))
+    check_that(kept.cursors[TOP] == top, f"the oldest bucket at level {top}, got {kept.cursors[TOP]}")
 
 
 def caps_for(eps: float) -> tuple[int, int]:

@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from windrow.saved import check_that
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.due import Due, give, is_due
 from windrow.synopses.moves import INLINED, horizon
@@ -72,6 +73,17 @@ class VarianceBuckets(NamedTuple):
         for old, new in zip(self[:3], grown[:3], strict=True):
             new[: old.shape[0]] = old
         return grown._replace(fresh=self.fresh, cursors=self.cursors)
+
+
+def check_buckets(kept: VarianceBuckets) -> None:
+    """Refuse saved buckets that are not within their arrays."""
+    room = kept.stamp.size
+    check_that(room >= ROOM, f"room for at least {ROOM} buckets, got {room}")
+    for name, shape in (("moments", (room, 3)), ("tail", (room, 3)), ("fresh", (1, 3))):
+        found = getattr(kept, name).shape
+        check_that(found == shape, f"array {name!r} of {shape}, got {found}")
+    front, middle, end = (int(kept.cursors[k]) for k in (FRONT, MIDDLE, END))
+    check_that(0 <= front <= end <= room and 0 <= middle <= end, f"places up to {room}, got {front}, {middle}, {end}")
 
 
 class Rules(NamedTuple):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
+import struct
 from collections import deque
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,7 +80,7 @@ class KLLPanes(QuantileSynopsis):
         phi: Phi | None = None,
     ) -> None:
         super().__init__(aggregate, retention, accuracy, seed=seed, phi=phi)
-        self.k = k_for(accuracy)
+        self.k: Any = k_for(accuracy)
         self.pane = max(1, int(accuracy.eps / 2 * retention.length))
         self._n = 0
         self._panes: deque[Any] = deque([self._sketch()])
@@ -116,8 +118,7 @@ class KLLPanes(QuantileSynopsis):
         asked = self.phi if phi is None else check_phi("phi", phi)
         if not self._n:
             return None
-        merged = copy.copy(self._merged())
-        merged.merge(self._panes[-1])
+        merged = _with_pane(self._merged(), self._panes[-1])
         answers = np.array(merged.get_quantiles(np.ravel(asked).tolist(), True)).reshape(asked.shape)
         return answers if asked.ndim else float(answers)
 
@@ -151,9 +152,24 @@ class KLLPanes(QuantileSynopsis):
         check_that(bool(whole), f"sketches of {arrays['sketches'].size} bytes, got {sizes.tolist()}")
         parts = np.split(arrays["sketches"], np.cumsum(sizes)[:-1])
         with reading():
+            for part in parts:
+                _check_sketch(part.tobytes(), self.k)
             panes = deque(kll_doubles_sketch.deserialize(part.tobytes()) for part in parts)
-        self._n, self._panes = n, panes
-        self._finished = None
+            self._check_panes(panes, n)
+            finished = self._merge(panes)
+            if n:
+                _with_pane(finished, panes[-1]).get_quantile(0.5)
+        self._n, self._panes, self._finished = n, panes, finished
+
+    def _check_panes(self, panes: deque[Any], n: int) -> None:
+        """Refuse panes that are not of the elements that they should be of."""
+        *finished, last = panes
+        most = -(-(self.retention.length + 1) // self.pane) - 1
+        expected = min(n // self.pane, most)
+        check_that(len(finished) == expected, f"{expected} panes, got {len(finished)}")
+        check_that(all(sketch.k == self.k for sketch in panes), f"sketches of k={self.k}")
+        check_that(all(sketch.n == self.pane for sketch in finished), f"panes of {self.pane} elements")
+        check_that(last.n == n % self.pane, f"{n % self.pane} elements in the last pane, got {last.n}")
 
     @property
     def _arguments(self) -> dict[str, Any]:
@@ -172,7 +188,55 @@ class KLLPanes(QuantileSynopsis):
     def _merged(self) -> Any:
         """All finished panes in one sketch; kept until the next pane is finished."""
         if self._finished is None:
-            self._finished = self._sketch()
-            for pane in list(self._panes)[:-1]:
-                self._finished.merge(pane)
+            self._finished = self._merge(self._panes)
         return self._finished
+
+    def _merge(self, panes: deque[Any]) -> Any:
+        merged = self._sketch()
+        for pane in list(panes)[:-1]:
+            merged.merge(pane)
+        return merged
+
+
+_HEADER = struct.Struct("<BBBBHBxQHBx")
+"""Of a sketch as bytes: length in words, version, family, flags, k, m, values, the least k of those merged, levels."""
+_SINGLE = 8
+_LEAST_CAPACITY = 8
+
+
+def _check_sketch(data: bytes, k: int) -> None:
+    """Refuse a sketch whose levels are not those of its values: the library follows them without a look."""
+    words = data[0]
+    if words == 2:
+        check_that(len(data) in (_SINGLE, _SINGLE + 8), f"a sketch of one value or none, got {len(data)} bytes")
+        check_that(data[1:3] + data[4:7] == _single(data, k), "the header of a sketch of one value or none")
+        check_that((data[3] & 1 == 1) == (len(data) == _SINGLE), "a value, or a flag that there is none")
+        return
+    _, version, family, flags, of, least, n, smallest, levels = _HEADER.unpack_from(data)
+    fits = (words, version, family, flags & ~2, of, least, smallest) == (5, 1, 15, 0, k, _LEAST_CAPACITY, k)
+    check_that(fits and 0 < levels <= 60, f"the header of a sketch of k={k}")
+    capacity = sum(_capacity(k, depth) for depth in range(levels))
+    starts = [*struct.unpack_from(f"<{levels}I", data, _HEADER.size), capacity]
+    sizes = [after - before for before, after in pairwise(starts)]
+    whole = min(sizes) >= 0 and sum(size << level for level, size in enumerate(sizes)) == n
+    check_that(whole, f"levels with {n} values, got {starts}")
+    expected = _HEADER.size + 4 * levels + 8 * (2 + capacity - starts[0])
+    check_that(len(data) == expected, f"a sketch of {expected} bytes, got {len(data)}")
+
+
+def _single(data: bytes, k: int) -> bytes:
+    """The version, family, k and m of a sketch of one value or none."""
+    return struct.pack("<BBHB", 1 if len(data) == _SINGLE else 2, 15, k, _LEAST_CAPACITY)
+
+
+def _capacity(k: int, depth: int) -> int:
+    """How many values a level has room for that is so many levels below the highest: k · (2/3)^depth, rounded."""
+    rounded: int = ((k << depth + 1) // 3**depth + 1) >> 1
+    return max(_LEAST_CAPACITY, rounded)
+
+
+def _with_pane(finished: Any, pane: Any) -> Any:
+    """A sketch of finished panes together with the one that elements come to."""
+    merged = copy.copy(finished)
+    merged.merge(pane)
+    return merged

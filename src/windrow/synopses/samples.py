@@ -15,10 +15,12 @@ import numpy as np
 
 from windrow.aggregates import AggregateFunction, Count, Mean, Median, Quantile, Stddev, Sum, Variance
 from windrow.errors import SpecError
+from windrow.saved import check_that
 from windrow.synopses.base import EXACT, Accuracy, Retention, check_whole
 from windrow.synopses.estimator import Array, Elements, Estimator, named, unnamed
-from windrow.synopses.histograms_exponential import Buckets, caps_for
-from windrow.synopses.samples_common import COUNT, MEAN, QUANTILE, STDDEV, SUM, VARIANCE, Common
+from windrow.synopses.histograms_exponential import Buckets, caps_for, check_buckets
+from windrow.synopses.samples_check import MOST_SEEN, check_shapes
+from windrow.synopses.samples_common import COUNT, MEAN, QUANTILE, SEEN, STDDEV, SUM, VARIANCE, Common
 from windrow.synopses.samples_random import seeded
 from windrow.synopses.samples_slots import SIZE, Slots
 
@@ -65,6 +67,8 @@ class Sample(Estimator):
 
     deterministic: ClassVar[bool] = False
     error: ClassVar[str] = "ε·R ranks, with probability 1 - δ; of other aggregates, by the spread of values"
+    rings: ClassVar[tuple[str, ...]] = ()
+    """The arrays of its state that get longer, in their last dimension, when there is no more room."""
 
     def __init__(
         self,
@@ -148,6 +152,25 @@ class Sample(Estimator):
         items = {"values": common.slots.values, "filled": common.slots.filled.view(np.uint8)}
         times = {"clock": common.clock, "random": common.random}
         return {**named("kept", self.kept), **named("counts", common.counts), **items, **times}
+
+    def _check(self, arrays: dict[str, Array]) -> None:
+        kept, filled, clock = unnamed("kept", type(self.kept), arrays), arrays["filled"], arrays["clock"]
+        check_buckets(unnamed("counts", Buckets, arrays), self.common.counts.caps)
+        check_shapes(kept, self._empty(), self.rings)
+        check_that((filled <= 1).all(), "slots that are filled or not")
+        check_that(filled.shape == arrays["values"].shape, "a value for each slot")
+        check_that(0 <= clock[SEEN] <= MOST_SEEN, f"a number of elements, got {clock[SEEN]}")
+        slots = self._slots(kept)
+        check_that(filled.size == slots, f"{slots} slots, got {filled.size}")
+        self._check_kept(kept, filled.view(np.bool_), clock)
+
+    def _slots(self, kept: Any) -> int:
+        """How many slots there are for the items of a state."""
+        return self._capacity()
+
+    @abstractmethod
+    def _check_kept(self, kept: Any, filled: Array, clock: Array) -> None:
+        """Refuse a saved state of the sample, of the right shapes, that a kernel could leave or never finish with."""
 
     def _restore(self, arrays: dict[str, Array]) -> None:
         self.kept = unnamed("kept", type(self.kept), arrays)

@@ -14,12 +14,14 @@ from numba import njit
 
 from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError
+from windrow.saved import check_that
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import EXACT, Accuracy, Retention
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED, horizon
 from windrow.synopses.samples import Sample, check_probability
+from windrow.synopses.samples_check import check_filled, check_rings
 from windrow.synopses.samples_common import SEEN, Common, can_tick, give_answer, go_on, lags, tick
 from windrow.synopses.samples_random import failures
 from windrow.synopses.samples_slots import Slots, drop_item, put_item
@@ -98,6 +100,7 @@ class BernoulliSample(Sample):
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.1"
     time: ClassVar[str] = "O(1) an element; an answer O(log k) a change since the last, a quantile O(k)"
     space: ClassVar[str] = "k items, as expected"
+    rings: ClassVar[tuple[str, ...]] = ("stamp",)
 
     def __init__(
         self,
@@ -131,6 +134,15 @@ class BernoulliSample(Sample):
 
     def _capacity(self) -> int:
         return ROOM
+
+    def _slots(self, kept: Ring) -> int:
+        return kept.stamp.size
+
+    def _check_kept(self, kept: Ring, filled: Array, clock: Array) -> None:
+        (first, held, following), room = kept.cursors.tolist(), kept.stamp.size
+        check_rings(kept.cursors[[FIRST]], kept.cursors[[HELD]], room, full=True)
+        check_filled(filled, (np.arange(room) - first) % room < held)
+        check_that(following >= clock[SEEN], f"the next item after {clock[SEEN]} elements, got {following}")
 
     def _step(self, elements: Elements, due: Due, at: int) -> int:
         return int(_roll(self.kept, self.common, self.probability, *elements, due, at))

@@ -22,12 +22,14 @@ from numba import njit
 
 from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError
+from windrow.saved import check_indices
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import EXACT, Accuracy, Retention
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED, horizon
 from windrow.synopses.samples import Sample
+from windrow.synopses.samples_check import check_links
 from windrow.synopses.samples_common import Common, can_tick, give_answer, go_on, lags, tick
 from windrow.synopses.samples_random import below, uniform
 from windrow.synopses.samples_slots import drop_item, put_item
@@ -190,6 +192,13 @@ class BiasedReservoir(Sample):
     def _empty(self) -> Reservoir:
         stamp, older, newer = np.zeros((3, self.size), np.int64)
         return Reservoir(stamp, older, newer, np.array([0, -1, -1]))
+
+    def _check_kept(self, kept: Reservoir, filled: Array, clock: Array) -> None:
+        places, oldest, newest = kept.cursors.tolist()
+        check_indices("filled places", kept.cursors[[FILLED]], self.size + 1)
+        members = np.flatnonzero(filled)
+        check_indices("places of items", members, places)
+        check_links(kept.older, kept.newer, oldest, newest, members)
 
     def _step(self, elements: Elements, due: Due, at: int) -> int:
         return int(_roll(self.kept, self.common, self.admission, self.forget, *elements, due, at))

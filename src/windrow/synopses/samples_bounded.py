@@ -15,11 +15,13 @@ import numpy as np
 from numba import njit
 
 from windrow.aggregates import AggregateFunction
+from windrow.saved import check_that
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
-from windrow.synopses.moves import INLINED, horizon
+from windrow.synopses.moves import INLINED, LEAST, horizon
 from windrow.synopses.samples import Sample
+from windrow.synopses.samples_check import check_links
 from windrow.synopses.samples_common import Common, can_tick, give_answer, go_on, lags, tick
 from windrow.synopses.samples_order import select
 from windrow.synopses.samples_random import uniform
@@ -277,5 +279,36 @@ class BoundedPrioritySample(Sample):
         candidates, tests = (Ranked(*(array[j] for array in self.kept[:-2])) for j in (0, 1))
         return candidates, tests, self.kept.changed, self.kept.scratch, self.common
 
+    def _check_kept(self, kept: Sets, filled: Array, clock: Array) -> None:
+        candidates, tests = (Ranked(*(array[j] for array in kept[:-2])) for j in (0, 1))
+        for ranked in (candidates, tests):
+            _check_ranked(ranked)
+        members = np.zeros(self.size, np.bool_)
+        members[candidates.heap[: candidates.cursors[HELD]]] = True
+        check_that(not (filled & ~members).any(), "items that are candidates")
+        _check_room(candidates, tests, self.length)
+
     def _step(self, elements: Elements, due: Due, at: int) -> int:
         return int(_roll(*self._parts(), *elements, due, at))
+
+
+def _check_ranked(s: Ranked) -> None:
+    """Refuse a saved set whose heap or links do not hold each of its elements once."""
+    size, (held, oldest, newest) = s.heap.size, s.cursors.tolist()
+    check_that(0 <= held <= size, f"at most {size} elements, got {held}")
+    check_that((np.sort(s.heap) == np.arange(size)).all(), "each place once in the heap")
+    members = s.heap[:held]
+    check_that((s.rank[members] == np.arange(held)).all(), "the place in the heap of each element")
+    chance = s.priority[members]
+    check_that(((chance > 0) & (chance < 1)).all(), "priorities from 0 to 1")  # NaN would never be selected
+    check_links(s.older, s.newer, oldest, newest, members)
+
+
+def _check_room(candidates: Ranked, tests: Ranked, length: int) -> None:
+    """Refuse sets of which more elements would be tests at a time than there is room for."""
+    became = np.sort(candidates.stamp[candidates.heap[: candidates.cursors[HELD]]])
+    every = np.sort(np.concatenate([tests.stamp[tests.heap[: tests.cursors[HELD]]], became]))
+    out = np.where(became >= LEAST + length, became - length, LEAST)
+    together = np.searchsorted(every, became, "right") - np.searchsorted(every, out, "right")
+    most = int(together.max(initial=0))
+    check_that(most <= tests.heap.size, f"at most {tests.heap.size} tests at a time, got {most}")

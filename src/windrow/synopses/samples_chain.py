@@ -20,12 +20,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numba import njit
 
+from windrow.saved import check_that
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import RetentionKind
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED
 from windrow.synopses.samples import Sample
+from windrow.synopses.samples_check import check_filled, check_rings
 from windrow.synopses.samples_common import SEEN, Common, give_answer, tick
 from windrow.synopses.samples_random import Random, below, failures, uniform
 from windrow.synopses.samples_slots import put_item
@@ -152,6 +154,7 @@ class ChainSample(Sample):
         "O(1 + k/R·log k) an element, as expected; an answer O(log k) a change since the last, a quantile O(k)"
     )
     space: ClassVar[str] = "O(k) items, as expected"
+    rings: ClassVar[tuple[str, ...]] = ("arrival", "value")
 
     def _empty(self) -> Chains:
         k = self.size
@@ -168,6 +171,19 @@ class ChainSample(Sample):
             np.zeros(1, np.int64),
         )
 
+    def _check_kept(self, kept: Chains, filled: Array, clock: Array) -> None:
+        seen, room = int(clock[SEEN]), kept.arrival.shape[1]
+        check_rings(kept.head, kept.held, room, full=bool(kept.full[0]))
+        check_that((np.sort(kept.heap) == np.arange(self.size)).all(), "each slot once in the heap")
+        above = kept.heap[(np.arange(1, self.size) - 1) // 2]
+        check_that((kept.due[above] <= kept.due[kept.heap[1:]]).all(), "the slots in a heap")
+        check_filled(filled, np.full(self.size, seen > 0))
+        check_that(((kept.successor > seen) & (kept.pick > seen)).all(), f"elements to come after {seen}")
+        if seen:
+            _check_chains(kept, seen, self.length)
+        else:
+            check_that(all((array == 1).all() for array in (kept.due, kept.pick, kept.successor)), "no elements yet")
+
     def _step(self, elements: Elements, due: Due, at: int) -> int:
         return int(_roll(self.kept, self.common, *elements, due, at))
 
@@ -177,6 +193,21 @@ class ChainSample(Sample):
         )
         self.kept.head[:] = 0
         self.kept.full[0] = 0
+
+
+def _check_chains(kept: Chains, seen: int, length: int) -> None:
+    """Refuse saved chains whose elements do not leave, or follow, one after the other."""
+    room = kept.arrival.shape[1]
+    places = np.arange(room)
+    arrival = np.take_along_axis(kept.arrival, (kept.head[:, None] + places) % room, axis=1)
+    linked = (places > 0) & (places < kept.held[:, None])
+    last = np.take_along_axis(arrival, kept.held[:, None] - 1, axis=1)[:, 0]
+    check_that((kept.held > 0).all(), "an item in each chain")
+    check_that((arrival[:, 1:] > arrival[:, :-1])[linked[:, 1:]].all(), "the elements of a chain in order")
+    check_that(((arrival[:, 0] > seen - length) & (arrival[:, 0] > 0) & (last <= seen)).all(), "items in the window")
+    check_that((kept.successor - last <= max(1, length - 1)).all(), "successors before their elements leave")
+    due = np.minimum(arrival[:, 0] + length, np.minimum(kept.successor, kept.pick))
+    check_that((kept.due == due).all(), "what is due next of each chain")
 
 
 def unrolled(rings: Array, heads: Array) -> Array:

@@ -23,12 +23,14 @@ import numpy as np
 from numba import njit
 
 from windrow.aggregates import AggregateFunction
+from windrow.saved import check_that
 from windrow.synopses.algebra import WITHOUT_COUNTING
 from windrow.synopses.base import EXACT, Accuracy, Retention, check_whole
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED, horizon
 from windrow.synopses.samples import Sample
+from windrow.synopses.samples_check import check_rings
 from windrow.synopses.samples_common import NEWEST, SEEN, Common, can_tick, give_answer, go_on, lags, tick
 from windrow.synopses.samples_random import Random, below, failures, scramble, uniform
 from windrow.synopses.samples_slots import drop_item, put_item
@@ -252,6 +254,19 @@ class PaneReservoirs(Sample):
             np.zeros(2, np.int64),
             np.zeros(size, np.int64),
         )
+
+    def _check_kept(self, kept: Panes, filled: Array, clock: Array) -> None:
+        (first, held), ring, seen = kept.cursors.tolist(), kept.number.size, int(clock[SEEN])
+        check_rings(kept.cursors[[FIRST]], kept.cursors[[HELD]], ring, full=True)
+        panes = (first + np.arange(held)) % ring
+        number, elements, newest = kept.number[panes], kept.elements[panes], kept.newest[panes]
+        check_that((number[1:] > number[:-1]).all(), "panes in order")
+        check_that(((newest - 1) // self.span == number).all(), "the newest element of each pane")
+        check_that((newest <= clock[NEWEST]).all(), f"elements up to {clock[NEWEST]}")
+        check_that((elements > 0).all() and sum(elements.tolist()) <= seen, f"panes of {seen} elements at most")
+        if not self.by_time:
+            check_that((elements == newest - number * self.span).all(), "all elements of each pane")
+            check_that(bool(held) == bool(seen) and (newest[-1:] == seen).all(), f"panes up to element {seen}")
 
     def _step(self, elements: Elements, due: Due, at: int) -> int:
         return int(_roll(self.kept, self.common, self._draws, self.span, *elements, due, at))

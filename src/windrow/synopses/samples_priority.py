@@ -21,6 +21,7 @@ from windrow.synopses.estimator import Array, Elements
 from windrow.synopses.moves import INLINED, horizon
 from windrow.synopses.samples import Sample
 from windrow.synopses.samples_chain import unrolled
+from windrow.synopses.samples_check import check_filled, check_rings
 from windrow.synopses.samples_common import Common, can_tick, give_answer, go_on, lags, tick
 from windrow.synopses.samples_random import uniform
 from windrow.synopses.samples_slots import drop_item, put_item
@@ -124,6 +125,7 @@ class PrioritySample(Sample):
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.2"
     time: ClassVar[str] = "O(k) an element, amortised; an answer O(log k) a change since the last, a quantile O(k)"
     space: ClassVar[str] = "O(k·log R) items, as expected"
+    rings: ClassVar[tuple[str, ...]] = ("stamp", "value", "priority")
 
     def _empty(self) -> Stairs:
         k = self.size
@@ -135,6 +137,10 @@ class PrioritySample(Sample):
             np.zeros(k, np.int64),
             np.zeros(1, np.int64),
         )
+
+    def _check_kept(self, kept: Stairs, filled: Array, clock: Array) -> None:
+        check_rings(kept.head, kept.held, kept.stamp.shape[1], full=bool(kept.full[0]))
+        check_filled(filled, kept.held > 0)
 
     def _step(self, elements: Elements, due: Due, at: int) -> int:
         return int(_roll(self.kept, self.common, *elements, due, at))
