@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 from windrow.cli import main
 from windrow.errors import OutputError
 from windrow.outputs import Target, check_apart
+from windrow.outputs import own as own_module
 from windrow.outputs import target as target_module
 from windrow.outputs.own import columns_of, table_file, table_folder
 from windrow.spark.resolve import FRAME_COLUMNS
@@ -121,9 +123,16 @@ def test_only_a_table_with_the_columns_of_the_command_is_its_own(tmp_path: Path,
     assert own(path) == "it is not a Parquet, CSV or JSON file with columns"
     path.write_bytes(b"\x89PNG\r\n\x1a\n\0")
     assert own(path) == "it is not a Parquet, CSV or JSON file with columns"
+    path.write_bytes(b"{}\n")
+    assert own(path) == "expected the columns 'frame', 'start', 'end' and 3 more, got none"
     path.write_bytes(b"")
     assert own(path) is None
     assert own(tmp_path) == "it is a folder"
+
+
+def test_columns_are_recognised_in_letters_of_any_case(tmp_path: Path) -> None:
+    path = write(tmp_path / "tagged.csv", {"At": [1], "frame": [0]})
+    assert table_file(["frame", "at"])(path) is None
 
 
 def results(folder: Path) -> Path:
@@ -194,6 +203,36 @@ def test_what_is_added_to_an_output_at_the_last_moment_is_kept(tmp_path: Path, m
     with pytest.raises(OutputError, match="'precious'"), target.writing() as new:
         results(new)
     assert (folder / "precious").exists()
+
+
+def test_a_folder_that_another_command_replaces_meanwhile_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, other = results(tmp_path / "jams"), results(tmp_path / "other")
+    (other / f"{PART}.snappy.parquet").rename(other / f"{PART.replace('0e7e', '1f8f')}.snappy.parquet")
+    real = own_module.columns_of
+
+    def replaced(path: Path) -> list[str] | None:
+        monkeypatch.setattr(own_module, "columns_of", real)
+        shutil.rmtree(folder)
+        other.rename(folder)
+        return real(path)
+
+    monkeypatch.setattr(own_module, "columns_of", replaced)
+    with Target.of(folder, table_folder(FRAME_COLUMNS), overwrite=True).check().writing() as new:
+        results(new)
+    assert [path.name for path in folder.glob("part-*")] == [f"{PART}.snappy.parquet"]
+
+
+def test_a_new_output_has_the_permissions_of_the_one_that_it_replaces(tmp_path: Path) -> None:
+    file, folder = write(tmp_path / "jams.csv", FRAMES), results(tmp_path / "jams")
+    file.chmod(0o640)
+    folder.chmod(0o750)
+    with Target.of(file, table_file(FRAME_COLUMNS), overwrite=True).check().writing() as new:
+        write(new, FRAMES)
+    with Target.of(folder, table_folder(FRAME_COLUMNS), overwrite=True).check().writing() as new:
+        results(new)
+    assert [oct(path.stat().st_mode & 0o777) for path in (file, folder)] == ["0o640", "0o750"]
 
 
 def test_a_link_is_followed_and_stays_a_link(tmp_path: Path) -> None:
@@ -291,7 +330,11 @@ ON = ["--on", "t", "--gap", "5"]
         (["frames", "data", *ON, "--out", "single.csv"], "cannot have written it: expected the columns 'frame',"),
         (["fill", "single.csv", "data", "--on", "t", "--out", "single.csv"], "is the input single.csv"),
         (["fill", "single.csv", "data", "--on", "t", "--out", "data"], "is the input data"),
-        (["fill", "single.csv", "data", "--on", "t", "--out", "other.csv"], "expected the column 'frame', got 'mine'"),
+        (["fill", "single.csv", "data", "--on", "t", "--out", "other.csv"],
+         "expected the columns 'frame', 't', got 'mine'"),
+        (["fill", "single.csv", "data", "--on", "t", "--out", "jams.csv"], "expected the column 't', got 'frame'"),
+        (["fill", "single.csv", "data", "--on", "t", "--by", "g", "--agg", "n=count()", "--out", "film.csv"],
+         "expected the columns 'g', 'start', 'end', got 'frame', 'picture'"),
         (["frames", "data", *ON, "--stream", "--ordered", "--out", "elsewhere"], "it contains 'part.csv'"),
         (["frames", "data", *ON, "--stream", "--ordered", "--out", "new", "--checkpoint", "elsewhere"],
          "--checkpoint: elsewhere contains 'part.csv', which is not part of a checkpoint"),
@@ -308,6 +351,8 @@ def test_every_command_refuses_to_replace_what_it_has_not_written(
     here: Path, line: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("other.csv").write_text("mine\n1\n")
+    Path("film.csv").write_text("frame,picture\n0,0.png\n")
+    write(Path("jams.csv"), FRAMES)
     before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
     assert main([*line, "--overwrite"]) == 2
     told = capsys.readouterr().err

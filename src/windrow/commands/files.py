@@ -150,12 +150,12 @@ class Output:
         path: str,
         form: str | None,
         overwrite: bool,
-        inputs: Sequence[str] = (),
-        columns: Sequence[str] = ("frame",),
+        inputs: Sequence[str],
+        columns: Sequence[str],
     ) -> Output:
         """A checked output path, or a refusal before any work is done.
 
-        `columns` are those that every result of the command has; only what has them may be replaced.
+        `columns` are columns that the result will have; only what has them may be replaced.
         """
         suffix = Path(path).suffix.lower()
         own = table_file(columns) if suffix in SUFFIXES else table_folder(columns)

@@ -47,7 +47,8 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
     for path in (args.frames, args.input):
         check_input(path)
     forms = format_of(args.frames, args.frames_format), format_of(args.input, args.input_format)
-    output = check_result_arguments(args, [args.frames, args.input])
+    own = ("frame", "start", "end") if agg else ("frame", args.on)
+    output = check_result_arguments(args, [args.frames, args.input], (*(by or ()), *own))
     with working("starting Spark"):
         spark = quiet_session(log)
     with working("reading", spark):

@@ -30,9 +30,7 @@ def add_result_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--limit", type=int, default=20, metavar="N", help="rows shown without --out (default 20)")
 
 
-def check_result_arguments(
-    args: argparse.Namespace, inputs: Sequence[str], columns: Sequence[str] = ("frame",)
-) -> Output | None:
+def check_result_arguments(args: argparse.Namespace, inputs: Sequence[str], columns: Sequence[str]) -> Output | None:
     """Where the result goes, or the refusal that says why it cannot."""
     if args.limit < 1:
         raise SpecError(f"--limit: {args.limit} is no number of rows; it must be at least 1")
