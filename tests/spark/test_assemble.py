@@ -6,16 +6,19 @@ import os
 from typing import Any
 
 import pytest
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PythonException, StreamingQueryException
+from pyspark.sql import functions as F
 
 import windrow as wr
 from replays import finished
+from windrow.spark.resolve import FRAME_COLUMNS
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 
 COLUMNS = (
     "g int, frame long, start int, end int, closed_at int, count long, complete boolean, fragment long, final boolean"
 )
+COLUMN_NAMES = ["g", *FRAME_COLUMNS, "fragment", "final"]
 PIECES = [
     (1, 0, 1, 4, None, 4, False, 0, False),
     (1, 0, 5, 5, None, 1, False, 1, False),
@@ -57,6 +60,44 @@ def test_late_rows_are_no_fragments(spark):
     found = wr.assemble(pieces)
     assert "late" not in found.columns
     assert rows(found) == WHOLE
+
+
+@pytest.mark.parametrize("name", ["a.b", "a b", "a`b"])
+def test_columns_of_any_name_are_kept(spark, name):
+    pieces = spark.createDataFrame(PIECES, COLUMNS).withColumnRenamed("g", name)
+    assert wr.assemble(pieces).columns == [name, *FRAME_COLUMNS]
+    assert rows(wr.assemble(pieces, by=name).withColumnsRenamed({name: "g"})) == WHOLE
+
+
+def test_an_aggregate_may_be_named_late(spark):
+    pieces = (
+        spark.createDataFrame(PIECES, COLUMNS)
+        .selectExpr("*", "start late")
+        .select(*[name for name in COLUMN_NAMES if name not in ("fragment", "final")], "late", "fragment", "final")
+    )
+    assert sorted(row["late"] for row in wr.assemble(pieces).collect()) == [1, 6]
+
+
+def test_fragments_of_other_types_and_columns_that_occur_twice_are_refused(spark):
+    pieces = spark.createDataFrame(PIECES, COLUMNS)
+    for name, expected in (("frame", "an integer"), ("fragment", "an integer"), ("final", "a boolean")):
+        with pytest.raises(wr.TypeMismatchError, match=f"column '{name}' is of type string; expected {expected}"):
+            wr.assemble(pieces.withColumn(name, pieces[name].cast("string")))
+    with pytest.raises(wr.TypeMismatchError, match="column 'start' is of type string"):
+        wr.assemble(pieces.withColumn("start", pieces["start"].cast("string")))
+    with pytest.raises(wr.ColumnError, match="two columns named 'start'"):
+        wr.assemble(pieces.select("*", "start"))
+
+
+@pytest.mark.parametrize("name", ["g", "frame", "count", "fragment", "final"])
+def test_a_null_where_no_fragment_has_one_is_refused(spark, name):
+    odd = spark.createDataFrame([PIECES[0]], COLUMNS).withColumn(name, F.lit(None))
+    pieces = spark.createDataFrame(PIECES, COLUMNS)
+    with pytest.raises(PythonException) as caught:
+        wr.assemble(pieces.unionByName(odd), by="g").collect()
+    found = wr.failure(caught.value)
+    assert isinstance(found, wr.DataError)
+    assert f"column '{name}' is null or NaN in 1 row" in str(found)
 
 
 def test_a_stream_waits_for_the_middle_and_returns_no_frame_twice(spark, tmp_path):

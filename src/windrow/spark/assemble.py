@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import StructType
+from pyspark.sql.types import BooleanType, DataType, IntegralType, StructType
 
-from windrow.errors import ColumnError, SpecError
+from windrow.errors import ColumnError, SpecError, TypeMismatchError
 from windrow.frames.assembly import KIND, MARKS, Assembly, put_together
+from windrow.frames.clock import Clock
 from windrow.frames.packing import pack, unpack
 from windrow.spark.buckets import (
-    BUCKET,
     BUCKETS,
     StateKind,
-    bucket_of,
     check_state_store,
     in_buckets,
     out_of_buckets,
 )
 from windrow.spark.failure import plain_errors
-from windrow.spark.resolve import FRAME_COLUMNS, Columns, check_keys, column
+from windrow.spark.resolve import FRAME_COLUMNS, Columns, check_distinct, check_keys, column
 from windrow.spark.versions import to_arrow_schema
 
 LATE = "late"
+EXPECTED: dict[type[DataType], tuple[str, tuple[str, ...]]] = {
+    IntegralType: ("an integer", ("frame", "count", "fragment")),
+    BooleanType: ("a boolean", ("complete", "final")),
+}
+NEEDED = ("frame", "count", *MARKS)
+"""What is null in no fragment; nor is a group column."""
+NEEDS = "wr.frames writes no such fragments: drop them, or find out where they come from"
 
 
 def assemble(fragments: DataFrame, *, by: str | Sequence[str] | None = None) -> DataFrame:
@@ -47,7 +53,8 @@ def assemble(fragments: DataFrame, *, by: str | Sequence[str] | None = None) -> 
     -------
     One row per frame, without `fragment` and `final`: the same rows as without fragments. A frame is returned once all
     its fragments are there, from fragment 0 to the final one. Open frames, and frames that lack a fragment, are left
-    out. A repeated fragment is dropped; one with the same number but different content is an error.
+    out. A repeated fragment is dropped; one with the same number but different content is an error. A stream forgets
+    the fragments of a frame that it has returned, so it drops whatever comes again of that frame.
 
     Examples
     --------
@@ -70,26 +77,52 @@ def assemble(fragments: DataFrame, *, by: str | Sequence[str] | None = None) -> 
     """
     if not hasattr(fragments, "isStreaming") or not hasattr(fragments, "columns"):
         raise SpecError(f"fragments: expected a DataFrame of fragments, got {type(fragments).__name__}")
-    for name in (*FRAME_COLUMNS, *MARKS):
-        if name not in fragments.columns:
-            raise ColumnError.unknown(name, "fragments", fragments.columns)
+    _check_columns(fragments)
+    if _has_late_rows(fragments):
+        fragments = fragments.where(column(LATE).isNull()).drop(LATE)
     keys = _group_columns(fragments, by)
-    schema = StructType([field for field in fragments.schema.fields if field.name not in (*MARKS, LATE)])
+    names = fragments.columns
+    schema = StructType([field for field in fragments.schema.fields if field.name not in MARKS])
     arrow = to_arrow_schema(fragments.schema)
     check_keys({name: arrow.field(name).type for name in keys}, keys)
-    if LATE in fragments.columns:
-        fragments = fragments.where(column(LATE).isNull()).drop(LATE)
-    arrow = pa.schema([field for field in arrow if field.name != LATE])
+    # Rows travel by position: PySpark does not find a column whose name has a dot or a backtick.
+    places = {f"c{i}": name for i, name in enumerate(names) if name in keys or name in NEEDED}
+    packed = in_buckets(
+        fragments.toDF(*(f"c{i}" for i in range(len(names)))),
+        [column(f"c{names.index(name)}") for name in keys],
+        BUCKETS,
+        places,
+        needs=NEEDS,
+    )
     if not fragments.isStreaming:
-        together = _whole(keys, to_arrow_schema(schema))
-        buckets = fragments.withColumn(BUCKET, bucket_of([column(name) for name in keys], BUCKETS))
-        return buckets.groupBy(column(BUCKET)).applyInArrow(together, schema)
+        return out_of_buckets(packed.groupBy("bucket").applyInArrow(_whole(keys, arrow), "data binary"), schema)
     check_state_store(fragments)
-    packed = in_buckets(fragments, [column(name) for name in keys], BUCKETS)
     found = packed.groupBy("bucket").transformWithStateInPandas(
         Assembler(keys, arrow), outputStructType="data binary", outputMode="Append", timeMode="None"
     )
     return out_of_buckets(found, schema)
+
+
+def _check_columns(fragments: DataFrame) -> None:
+    """Refuse a table that lacks a column of fragments, has one twice, or has one of another type."""
+    for name in (*FRAME_COLUMNS, *MARKS):
+        if name not in fragments.columns:
+            raise ColumnError.unknown(name, "fragments", fragments.columns)
+    check_distinct(fragments.columns, "the result")
+    for expected, (described, names) in EXPECTED.items():
+        for name in names:
+            found = fragments.schema[name].dataType
+            if not isinstance(found, expected):
+                raise TypeMismatchError(
+                    f"fragments: column {name!r} is of type {found.simpleString()}; expected {described}, as "
+                    "wr.frames returns it. Text files need a schema when they are read"
+                )
+    Clock.of(to_arrow_schema(StructType([fragments.schema["start"]])).field(0).type, "start")
+
+
+def _has_late_rows(fragments: DataFrame) -> bool:
+    """Whether there is the column of `late="emit"`, and not an aggregate of that name."""
+    return LATE in fragments.columns and isinstance(fragments.schema[LATE].dataType, StructType)
 
 
 def _group_columns(fragments: DataFrame, by: str | Sequence[str] | None) -> list[str]:
@@ -98,11 +131,11 @@ def _group_columns(fragments: DataFrame, by: str | Sequence[str] | None) -> list
     if by is not None:
         keys = list(Columns(fragments).find_all(by, "by"))
         for name in keys:
-            if name in (*FRAME_COLUMNS, *MARKS, LATE):
+            if name in (*FRAME_COLUMNS, *MARKS):
                 raise ColumnError(f"by: {name!r} describes a frame; expected the columns that make a group")
         return keys
     first = names.index("frame")
-    after = [name for name in names[max(names.index(mark) for mark in MARKS) + 1 :] if name != LATE]
+    after = names[max(names.index(mark) for mark in MARKS) + 1 :]
     if after:
         raise SpecError(
             f"by: {', '.join(map(repr, after))} after 'final', as in a table that was written with partitionBy, may be "
@@ -117,10 +150,18 @@ def _group_columns(fragments: DataFrame, by: str | Sequence[str] | None) -> list
 
 
 def _whole(by: list[str], schema: pa.Schema) -> Any:
-    def whole(table: pa.Table) -> pa.Table:
-        return put_together(table.drop_columns(BUCKET), by)[0].drop_columns(list(MARKS)).cast(schema)
+    def whole(packed: pa.Table) -> pa.Table:
+        pieces = _unpacked(packed["data"].to_pylist(), schema)
+        with plain_errors():
+            found = put_together(pa.concat_tables([schema.empty_table(), *pieces]), by)[0]
+        return pa.table({"data": [pack([found.drop_columns(list(MARKS))])]}, pa.schema([("data", pa.binary())]))
 
     return whole
+
+
+def _unpacked(packed: Iterable[bytes], schema: pa.Schema) -> list[pa.Table]:
+    tables = (table for data in packed for table in unpack(data))
+    return [table.rename_columns(schema.names).cast(schema) for table in tables]
 
 
 class Assembler(StatefulProcessor):
@@ -136,12 +177,12 @@ class Assembler(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Fragments arrived."""
-        arrived = [table for frame in rows for data in frame["data"] for table in unpack(data)]
+        arrived = _unpacked((data for frame in rows for data in frame["data"]), self.schema)
         with plain_errors():
             saved = self.state.get()
             if saved is None:
                 self.kind.settle()
             assembly = Assembly.load(saved[0], self.by, self.schema) if saved else Assembly(self.by, self.schema)
-            whole = assembly.step(table.cast(self.schema) for table in arrived)
+            whole = assembly.step(arrived)
             self.state.update((assembly.save(),))
         yield pd.DataFrame({"data": [pack([whole.drop_columns(list(MARKS))])]})

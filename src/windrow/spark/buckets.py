@@ -102,7 +102,7 @@ def _without_nulls(table: pa.Table, places: dict[str, str], nulls_on: str, needs
         missing = pc.is_null(values, nan_is_null=pa.types.is_floating(values.type))
         n = pc.sum(missing).as_py() or 0
         if n and nulls_on == "error":
-            raise DataError(f"column {name!r} is null or NaN in {n} row{'s'[: n - 1]} of the stream; {needs}")
+            raise DataError(f"column {name!r} is null or NaN in {n} row{'s'[: n - 1]}; {needs}")
         if n:
             lacks = missing if lacks is None else pc.or_(lacks, missing)
     return table if lacks is None else table.filter(pc.invert(lacks))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from windrow.frames import fill_stream
 from windrow.frames.fill_stream import filling_told
 from windrow.frames.packing import check_plan, plan_of
 from windrow.frames.stream import Snapshot, StreamPlan
+from windrow.spark.paths import has_scheme
 from windrow.spark.versions import from_arrow_schema, to_arrow_schema
 from windrow.windows.stream import SlidePlan
 
@@ -185,8 +187,16 @@ def _operators(spark: SparkSession, checkpoint: str, name: str) -> list[int]:
 def _no_state(checkpoint: str, name: str, error: Exception | None = None, operator: int | None = None) -> SourceError:
     where = "" if operator is None else f"operator {operator} of "
     of = f"windrow.{KINDS[name]}"
-    why = f": {str(error).strip().splitlines()[0]}" if error else ""
+    why = f": {_gist(error)}" if error else ""
+    if not has_scheme(checkpoint) and not Path(checkpoint, "metadata").exists():
+        why += "; expected the checkpointLocation of a query, a folder with a file 'metadata'"
     return SourceError(f"checkpoint {checkpoint!r}: {where}the query holds no state of {of}{why}")
+
+
+def _gist(error: Exception) -> str:
+    """Return the first line that is about the failure and not about the call of Py4J that met it."""
+    lines = [line for line in str(error).splitlines() if line.strip(": ") and "occurred while calling" not in line]
+    return lines[0].strip(": ") if lines else type(error).__name__
 
 
 class Pieces(dict[int, bytes]):
