@@ -62,6 +62,14 @@ def test_null_passes_and_the_limit_is_exact(spark):
     assert [r["d"] for r in wr.guard(rows, on="t", ahead=dt.timedelta(minutes=50), held=True).collect()] == [4000]
 
 
+def test_a_duration_past_all_instants_holds_nothing_back(spark):
+    rows = spark.sql("select timestamp_micros(9223372036854775807L) t union all select timestamp_micros(-1L << 63)")
+    longest = dt.timedelta.max
+    assert wr.guard(rows, on="t", ahead=longest).count() == 2
+    assert wr.guard(rows, on="t", ahead=longest, held=True).count() == 0
+    assert wr.guard(rows, on="t", ahead="100000000 days").count() == 1
+
+
 def test_bad_arguments_are_refused(spark, landed):
     rows = spark.sql("select timestamp'2024-01-01' t, 1 x")
     with pytest.raises(wr.TypeMismatchError, match="column 'x' is of type int; expected a timestamp"):

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from windrow.errors import SpecError, TypeMismatchError
+from windrow.frames.clock import LARGEST
 from windrow.frames.duration import Duration, to_clock
 from windrow.spark.resolve import Columns, column
 from windrow.spark.stream import has_watermark
@@ -16,8 +17,6 @@ from windrow.spark.stream import has_watermark
 AHEAD = "1 hour"
 """How far ahead of the clock an instant may be before its row is held back."""
 
-_LONGEST = 2**62
-"""In microseconds: added to any instant of today, it stays within 64 bits."""
 _guards = count(1)
 
 
@@ -80,7 +79,8 @@ def guard(stream: DataFrame, *, on: str, ahead: Duration = AHEAD, held: bool = F
 
 def _is_ahead(on: Column, ahead: Duration) -> Column:
     """Whether an instant is too far ahead of the clock; false for null."""
-    length = min(to_clock(ahead, "timestamp", "ahead"), _LONGEST)
-    # Timestamps are compared as numbers: Spark adds whole days by the calendar of the session's time zone.
-    latest = F.unix_micros(F.current_timestamp()) + F.lit(length)
-    return F.coalesce(F.unix_micros(on) > latest, F.lit(False))
+    length = min(to_clock(ahead, "timestamp", "ahead"), LARGEST)
+    # Timestamps are compared as numbers: Spark adds whole days by the calendar of the session's time zone. An instant
+    # that is not ahead of the clock, or null, counts as the clock itself, so no difference leaves 64 bits.
+    clock = F.unix_micros(F.current_timestamp())
+    return F.greatest(F.unix_micros(on), clock) - clock > F.lit(length)
