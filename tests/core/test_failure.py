@@ -40,6 +40,10 @@ def test_other_failures_and_none_at_all_give_none() -> None:
     assert wr.failure(KeyError("x")) is None
 
 
+def test_a_name_that_is_not_of_an_error_gives_an_error_of_the_root() -> None:
+    assert type(wr.failure(RuntimeError("windrow.errors.LONGEST: no more"))) is wr.WindrowError
+
+
 def test_an_error_of_ours_is_itself_and_anything_else_is_refused() -> None:
     error = wr.DataError("x")
     assert wr.failure(error) is error

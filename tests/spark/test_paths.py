@@ -116,3 +116,11 @@ def test_folders_that_name_a_column_are_data_as_they_are_for_spark(spark, tmp_pa
     (tmp_path / "_road=7").mkdir()
     pq.write_table(TABLE, tmp_path / "_road=7" / "part.parquet")
     assert list_files(str(tmp_path)).has_folders
+
+
+def test_a_file_name_that_spark_cannot_read_is_refused_by_name(tmp_path):
+    pq.write_table(TABLE, tmp_path / "12:30.parquet")
+    with pytest.raises(SourceError, match=r"12:30\.parquet': Spark cannot read a local file with ':' in its name"):
+        settle_path(str(tmp_path / "12:30.parquet"))
+    (tmp_path / "12:30").mkdir()
+    assert settle_path(str(tmp_path / "12:30"))[0] == str(tmp_path / "12:30")

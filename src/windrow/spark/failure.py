@@ -48,9 +48,8 @@ def failure(of: StreamingQuery | BaseException) -> WindrowError | None:
     found = OURS.search(str(error)) if error is not None else None
     if found is None:
         return None
-    kind = getattr(errors, found["kind"], WindrowError)
-    made: WindrowError = kind(found["said"])
-    return made
+    kind = getattr(errors, found["kind"], None)
+    return (kind if isinstance(kind, type) and issubclass(kind, WindrowError) else WindrowError)(found["said"])
 
 
 def _exception(query: object) -> BaseException | None:

@@ -110,7 +110,9 @@ def _why_unreadable(error: Exception) -> str:
 
 def _not_parquet(error: Exception, kind: str) -> str:
     said = re.search(r"[^\n]*(?:not a Parquet file|Could not read footer)[^\n]*", str(error))
-    return f"not readable as Parquet, it may be half-written ({said[0].strip() if said else kind})"
+    # The names of Java's exceptions come first.
+    told = re.sub(r"^[\s:]*(?:[\w.$]+(?:Exception|Error): )*", "", said[0]).strip() if said else kind
+    return f"not readable as Parquet, it may be half-written ({told})"
 
 
 @dataclass(frozen=True)

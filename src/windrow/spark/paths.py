@@ -42,6 +42,9 @@ def settle_path(path: str) -> tuple[str, str]:
         exists = Path(path).exists()
     except OSError as error:  # too long a name, a folder that may not be entered
         raise SourceError(f"{quoted(path)}: {error.strerror}") from None
+    if exists and ":" in Path(path).name and Path(path).is_file():
+        # Hadoop looks for a checksum beside a local file, and takes what is before the colon in its name for a scheme.
+        raise SourceError(f"{quoted(path)}: Spark cannot read a local file with ':' in its name; rename it")
     if exists:
         return here, _literally(here)
     if not Path(path).is_absolute() and glob.glob(path):  # noqa: PTH207, since Path.glob refuses some
