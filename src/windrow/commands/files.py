@@ -150,8 +150,8 @@ class Output:
         path: str,
         form: str | None,
         overwrite: bool,
-        inputs: Sequence[str],
-        columns: Sequence[str],
+        inputs: Sequence[str] = (),
+        columns: Sequence[str] = ("frame",),
     ) -> Output:
         """A checked output path, or a refusal before any work is done.
 
