@@ -12,6 +12,31 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
+
+class Unshowable:
+    """A value of a user's class, with a bug where it is shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
+
+
+class Incomparable:
+    """A value whose comparisons are no truth values, as those of arrays and Columns are not."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("no comparison")
+
+
+def nested(depth: int) -> list[Any]:
+    """A list in a list, and so on."""
+    made: list[Any] = []
+    for _ in range(depth):
+        made = [made]
+    return made
+
+
 NUMBERS: dict[str, Any] = {
     "zero": 0, "negative": -1, "fraction": 2.5, "nan": math.nan, "inf": math.inf, "-inf": -math.inf, "huge": 10**400,
     "endless": 10**5000, "past 64 bits": 2**63, "bool": True, "numpy int": np.int64(3), "numpy nan": np.float64("nan"),
@@ -33,6 +58,7 @@ OBJECTS: dict[str, Any] = {
     "array": np.array([1, 2]), "scalar array": np.array(3), "pandas": pd.DataFrame({"x": [1]}),
     "series": pd.Series([1, 2]), "polars": pl.DataFrame({"x": [1]}), "object": object(), "function": lambda x: x,
     "type": int, "negative timedelta": datetime.timedelta(days=-1), "longest timedelta": datetime.timedelta.max,
-    "date": datetime.date(2020, 1, 1), "None": None,
+    "date": datetime.date(2020, 1, 1), "None": None, "unshowable": Unshowable(), "incomparable": Incomparable(),
+    "deep list": nested(3_000), "deep dict": {"x": nested(3_000)},
 }  # fmt: skip
 BAD: dict[str, Any] = {**NUMBERS, **TEXTS, **LISTS, **OBJECTS}

@@ -2,6 +2,7 @@
 
 import math
 from datetime import timedelta
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -160,3 +161,10 @@ def test_a_wrong_duration_names_the_option_the_value_and_what_is_right(value, ki
     assert message.startswith("max_gap")
     assert repr(value) in message
     assert advice in message
+
+
+@pytest.mark.parametrize("kind", ["integer", "float"])
+def test_a_number_past_all_floats_is_no_duration(kind):
+    for value in (10**400, -(10**400), Fraction(10**400, 3)):
+        with pytest.raises(SpecError, match=r"before=.*: a duration must be finite"):
+            to_clock(value, kind, "before")

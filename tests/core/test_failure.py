@@ -44,6 +44,24 @@ def test_a_name_that_is_not_of_an_error_gives_an_error_of_the_root() -> None:
     assert type(wr.failure(RuntimeError("windrow.errors.LONGEST: no more"))) is wr.WindrowError
 
 
+def test_a_predicate_that_fails_on_a_row_gives_a_data_error() -> None:
+    said = "[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\n== SQL (line 1, position 1) ==\n"
+    found = wr.failure(Query(RuntimeError(f"Job aborted: {said}cars / none > 1\n^^^^^^^^^^^\n\tat org.apache.spark")))
+    assert type(found) is wr.DataError
+    expected = "the expression 'cars / none > 1' cannot be computed for some row: Division by zero."
+    assert str(found).startswith(expected)
+    in_sql = wr.failure(RuntimeError(f"{said}CASE WHEN (cars / none > 1\n           ^^^^^^^^^^^"))
+    assert str(in_sql).startswith(expected)
+
+
+def test_a_file_that_cannot_be_read_is_no_matter_of_expressions() -> None:
+    for said in (
+        "[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records are detected. SQLSTATE: 22023",
+        "[FAILED_READ_FILE] Cannot read. SQLSTATE: KD001\nCaused by: [CAST_INVALID_INPUT] The value. SQLSTATE: 22018",
+    ):
+        assert wr.failure(RuntimeError(said)) is None
+
+
 def test_an_error_of_ours_is_itself_and_anything_else_is_refused() -> None:
     error = wr.DataError("x")
     assert wr.failure(error) is error

@@ -7,7 +7,7 @@ import pytest
 
 import windrow as wr
 from windrow.errors import ColumnError, SpecError, TypeMismatchError, UnsupportedError
-from windrow.frames.predicate import canonical, literal_patterns, parse_predicate
+from windrow.frames.predicate import canonical, literal_patterns, parse_predicate, zero_division
 
 NAN, INF = float("nan"), float("inf")
 T, F, U = True, False, None
@@ -380,19 +380,65 @@ def test_a_condition_that_only_spark_reads_is_its_own_canonical_form() -> None:
 
 
 WORDS = [
-    "alter", "any", "as", "case", "create", "cross", "distinct", "drop", "else", "except", "execute", "explain",
-    "fetch", "for", "from", "grant", "ilike", "inner", "intersect", "into", "join", "lateral", "like", "minus",
-    "on", "outer", "rename", "revoke", "rlike", "rollback", "select", "show", "tablesample", "then", "uncache",
-    "union", "using", "values", "when", "where", "with",
+    "alter", "and", "any", "as", "between", "case", "create", "cross", "distinct", "drop", "else", "except",
+    "execute", "explain", "fetch", "for", "from", "grant", "if", "ilike", "inner", "intersect", "into",
+    "join", "lateral", "like", "minus", "on", "or", "outer", "rename", "revoke", "rlike", "rollback",
+    "select", "show", "tablesample", "then", "uncache", "union", "using", "values", "when", "where", "with",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("word", WORDS)
 def test_a_column_may_be_named_by_a_word_of_sql_as_in_spark(word):
-    for text in (f"{word} > 1", f"x < 1 and ({word} is not null)", f"1 <= {word} + x", f"{word} in (1, 2) or x = 1"):
-        assert word in parse_predicate(text).columns
+    for text in (
+        f"{word} > 1",
+        f"x < 1 and ({word} is not null)",
+        f"1 <= {word} + x",
+        f"{word} in (1, 2) or x = 1",
+        f"not {word} > 1",
+        f"{word} between {word} and 2",
+        f"case when {word} > 1 then true else {word} < 0 end",
+        f"{word} not like 'a%'",
+        f"cast({word} as int) = 1",
+        f"coalesce({word}, x) > {word}.a",
+    ):
+        assert word in parse_predicate(text).columns, text
     quoted = parse_predicate(f"`{word}` > 1").compile(pa.schema([(word, pa.int64())]))
     assert quoted(pa.table({word: [1, 2]})).to_pylist() == [False, True]
+
+
+def test_not_may_be_a_column_where_it_cannot_mean_what_it_says():
+    for text in ("not > 1", "x > not", "not between 1 and 2", "not not > 1", "(not) = 1"):
+        assert "not" in parse_predicate(text).columns, text
+    for text in (
+        "not -x > 1",
+        "not x > 1",
+        "not not x > 1",
+        "not (x > 1)",
+        "x not in (1)",
+        "not and > 1",
+        "not or is null",
+    ):
+        assert "not" not in parse_predicate(text).columns, text
+
+
+def test_a_column_named_if_is_read_without_a_word_to_the_log(caplog):
+    assert parse_predicate("if > 1 and if(x > 1, true, false)").columns == ("if", "x")
+    assert not caplog.records
+
+
+def test_a_function_that_hides_a_column_is_left_to_spark():
+    table = pa.table({"current_path": ["a"], "user": ["a"]})
+    with pytest.raises(UnsupportedError, match="it is a function in Spark"):
+        parse_predicate("current_path = 'a'").compile(table.schema)
+    for text in ("`current_path` = 'a'", "user = 'a'"):
+        assert parse_predicate(text).compile(table.schema)(table).to_pylist() == [True]
+
+
+def test_a_zero_that_a_predicate_divides_by_is_found():
+    assert zero_division("x > 1 and y / 0.0 > 1") == "y / 0.0"
+    assert zero_division("1 % 0 = x") == "1 % 0"
+    for text in ("x / 10 > 1", "0 / x > 1", "x * 0 > 1", "x / '0' > 1", "x / y > 0", "x <"):
+        assert zero_division(text) is None, text
 
 
 @pytest.mark.parametrize("text", ["select 1 > 2", "from from > 1", "x > from(1"])

@@ -6,8 +6,11 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from pyspark.sql import SparkSession
 
-from windrow.errors import SessionError
+import windrow as wr
+from bad_values import BAD
+from windrow.errors import SessionError, SpecError
 from windrow.spark.session import check_session
 
 
@@ -24,6 +27,26 @@ def stranger(monkeypatch, tmp_path):
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     monkeypatch.delenv("SPARK_LOCAL_REMOTE", raising=False)
     return tmp_path / "python3"
+
+
+ACCEPTED = {
+    "name": {"long", "unicode"},
+    "cores": {"None"},
+    "memory": {"None"},
+    "config": {"None", "no dict", "dict", "text in dict"},
+}
+
+
+@pytest.mark.parametrize("option", ACCEPTED)
+def test_a_session_is_asked_for_in_terms_that_java_understands(option, monkeypatch):
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: "the active session")
+    for name, value in BAD.items():
+        if name in ACCEPTED[option]:
+            assert wr.session(**{option: value}) == "the active session"
+            continue
+        with pytest.raises(SpecError, match=rf"^{option}: expected") as caught:
+            wr.session(**{option: value})
+        assert len(str(caught.value)) < 2000
 
 
 def test_workers_without_windrow_are_named(stranger, monkeypatch):

@@ -225,7 +225,7 @@ def test_a_predicate_that_fails_on_a_row_is_named_on_one_line(predicate, said, p
     line = ["frames", str(tmp_path / "failing.parquet"), "--on", "time", "--threshold", predicate, "--plan", plan]
     for more in ([], ["--out", str(out / "jams.csv")]):
         told = refused([*line, *more], capsys)
-        assert f"the predicate '{predicate}' cannot be computed for some row: {said}" in told
+        assert f"the expression '{predicate}' cannot be computed for some row: {said}" in told
         assert "Exception" not in told
     assert not list(out.iterdir())
 

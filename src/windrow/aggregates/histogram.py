@@ -79,7 +79,8 @@ class Histogram(AggregateFunction):
 
 def _checked(edges: Any) -> tuple[float, ...]:
     wanted = "rising finite numbers, as in [0, 30, 60]"
-    listed = isinstance(edges, Sequence | np.ndarray) and not isinstance(edges, str | bytes) and np.ndim(edges) == 1
+    listed = edges.ndim == 1 if isinstance(edges, np.ndarray) else isinstance(edges, Sequence)
+    listed = listed and not isinstance(edges, str | bytes)
     if not listed or not len(edges) or not all(isinstance(e, Real) and not isinstance(e, bool) for e in edges):
         raise SpecError(f"Histogram: edges={quoted(edges)} must be {wanted}")
     found = tuple(float(edge) if abs(edge) <= sys.float_info.max else math.nan for edge in edges)

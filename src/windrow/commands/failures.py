@@ -16,8 +16,6 @@ READING = re.compile(r"^(?:OSError|FileNotFoundError|pyarrow\.lib\.Arrow\w+): (?
 """A worker could not read a file with pyarrow."""
 SPARK = re.compile(r"\[(?P<kind>[A-Z_]+(?:\.[A-Z_]+)?)\] (?P<said>[^\n]+)")
 """How Spark begins a message, whatever it is wrapped in."""
-DATA_FAULT = re.compile(r"\[[A-Z_.]+\] (?P<said>[^\n]+?) SQLSTATE: 22\w{3}(?:\s*== SQL [^\n]*==\n(?P<sql>[^\n]+))?")
-"""Spark's word for values that an expression cannot be computed for, with the expression where Spark knows its text."""
 HEADER = re.compile(r"(?P<said>(?:CSV header does not|Number of column in CSV header)[^\"]*?CSV file: [^\n]+)")
 """A file of a stream has other columns than the first ones."""
 WRAPPERS = ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")
@@ -37,10 +35,6 @@ def bad_input(error: Exception) -> str | None:
     unreadable = next((found for found in SPARK.finditer(text) if found["kind"].startswith(UNREADABLE)), None)
     if unreadable:
         return _unreadable(unreadable["said"], "MALFORMED_RECORD" in text)
-    fault = DATA_FAULT.search(text)
-    if fault:
-        what = f"the predicate {fault['sql'].strip()!r}" if fault["sql"] else "a value"
-        return f"{what} cannot be computed for some row: {fault['said']}"
     if isinstance(error, pa.ArrowInvalid):
         return _unreadable(text)
     reading = READING.search(text) if "pyarrow" in text else None

@@ -152,7 +152,10 @@ def check_duration(value: Any, option: str) -> None:
         raise SpecError(
             f"{option}: {quoted(value)} is no duration; give a text such as '3 minutes', a timedelta or a number"
         )
-    amount = value if isinstance(value, int | float) else parse_duration(value)
+    try:
+        amount = value if isinstance(value, int | float) else parse_duration(value)
+    except SpecError as error:
+        raise SpecError(f"{option}: {error}") from None
     if not _is_finite(amount) or amount < 0:
         raise SpecError(f"{option}: {quoted(value)} is negative or endless; a duration must be zero or more")
 

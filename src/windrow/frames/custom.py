@@ -79,8 +79,9 @@ class Custom(Scheme):
         super().__post_init__()
         if not isinstance(self.columns, Sequence) or isinstance(self.columns, str | bytes):
             raise SpecError(f"Custom: columns must be a list of names, not {quoted(self.columns)}")
-        if len(set(map(repr, self.columns))) < len(self.columns):
-            raise SpecError(f"Custom: columns names one twice: {self.columns!r}")
+        named = [name for name in self.columns if isinstance(name, str)]
+        if len(set(named)) < len(named):
+            raise SpecError(f"Custom: columns names one twice: {quoted(self.columns)}")
         for option in ("open", "close", "update"):
             rule = getattr(self, option)
             if not callable(rule) and not (option == "update" and rule is None):
@@ -92,7 +93,7 @@ class Custom(Scheme):
         state = {}
         for name, value in self.state.items():
             if not isinstance(name, str) or not name.isidentifier():
-                raise SpecError(f"Custom: the state's field {name!r} is no identifier")
+                raise SpecError(f"Custom: the state's field {quoted(name)} is no identifier")
             known = not isinstance(value, bool) and isinstance(value, int | float)
             if not known or value != value or (isinstance(value, int) and abs(value) > sys.float_info.max):
                 raise SpecError(f"Custom: the state's field {name!r} must start as a number, not {quoted(value)}")

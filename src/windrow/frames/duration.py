@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from datetime import timedelta
 from numbers import Integral, Real
 from typing import Literal, NoReturn, TypeAlias
@@ -121,10 +122,13 @@ def to_clock(value: Duration, kind: Literal["timestamp", "date", "integer", "flo
             raise SpecError(f"{option}: {error}") from None
         length: int | float = micros if kind == "timestamp" else micros // DAY if micros % DAY == 0 else micros / DAY
     elif not isinstance(given, bool) and isinstance(given, Real):
-        length = int(given) if isinstance(given, Integral) else float(given)
+        try:
+            length = int(given) if isinstance(given, Integral) else float(given)
+        except OverflowError:  # a fraction past all floats
+            length = math.inf
     else:
         raise SpecError(f"{option}={quoted(value)}: `on` is a number, so give a number in its unit, such as 180")
-    if not math.isfinite(length):
+    if not abs(length) <= sys.float_info.max:  # an integer may be past all floats
         raise SpecError(f"{option}={quoted(value)}: a duration must be finite")
     if length < 0:
         raise SpecError(f"{option}={quoted(value)}: a duration must not be negative")

@@ -18,8 +18,9 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
 from windrow.errors import SpecError, UnsupportedError, WindrowError, quoted
-from windrow.frames.predicate_compile import BARE_FUNCTIONS, STRUCTURE, Compiler
+from windrow.frames.predicate_compile import STRUCTURE, Compiler
 from windrow.frames.predicate_eval import CompiledPredicate
+from windrow.frames.predicate_names import MISTAKEN, bare_names
 
 _LENIENT = {"UNKNOWN", "ISNULL", "NOTNULL"}
 """Words that sqlglot reads in places where Spark does not, or reads differently."""
@@ -27,9 +28,6 @@ _BEFORE_NOT = (TokenType.L_PAREN, TokenType.AND, TokenType.OR, TokenType.NOT)
 """What comes before a NOT that begins a condition; any other NOT is a part of IS NOT or NOT IN, BETWEEN, LIKE."""
 _COMPLETE = (TokenType.NUMBER, TokenType.STRING, TokenType.IDENTIFIER, TokenType.R_PAREN)
 """What is a value by itself: a word that follows it is no part of a name."""
-_VALUES = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.TRUE, TokenType.FALSE, TokenType.NULL)
-_JOINING = (TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.IS, TokenType.IN, TokenType.BETWEEN)
-"""Words that come before or after a value."""
 _NO_NAME = (
     *_COMPLETE, TokenType.ALIAS, TokenType.AND, TokenType.BETWEEN, TokenType.FALSE, TokenType.IN, TokenType.IS,
     TokenType.LIKE, TokenType.NOT, TokenType.NULL, TokenType.OR, TokenType.RLIKE, TokenType.TRUE,
@@ -139,8 +137,10 @@ def _parse(text: str) -> tuple[exp.Expr, list[str]]:
     """The tree of a text, and the words of SQL that it takes for names, as Spark does, though sqlglot does not."""
     # In parentheses, since sqlglot reads no further than a command such as `show` at the start.
     enclosed = f"({text})"
-    names = _bare_names(sqlglot.tokenize(enclosed, read="spark"))
+    names = bare_names(sqlglot.tokenize(enclosed, read="spark"))
     try:
+        if any(token.text.lower() in MISTAKEN for token in names):
+            raise ParseError("sqlglot reads a command")
         tree = sqlglot.parse_one(text, read="spark", into=exp.Condition)
         if {token.text for token in names} <= {column.name for column in tree.find_all(exp.Column)}:
             return tree, []
@@ -153,24 +153,6 @@ def _parse(text: str) -> tuple[exp.Expr, list[str]]:
         return sqlglot.parse_one(enclosed, read="spark", into=exp.Condition), [token.text for token in names]
     except ParseError:
         return sqlglot.parse_one(text, read="spark", into=exp.Condition), []
-
-
-def _bare_names(tokens: Sequence[Token]) -> list[Token]:
-    """The words of SQL that stand between operators, where only a value can be: `from` in `from > 3`."""
-    found = []
-    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
-        is_word = token.text.isidentifier() and token.token_type not in (TokenType.VAR, *_VALUES, *_JOINING)
-        is_word = is_word and token.text.lower() not in BARE_FUNCTIONS
-        opens = before is None or before.token_type in _JOINING or _is_sign(before, TokenType.R_PAREN)
-        closes = after is None or after.token_type in _JOINING or _is_sign(after, TokenType.L_PAREN)
-        if is_word and opens and closes:
-            found.append(token)
-    return found
-
-
-def _is_sign(token: Token, but: TokenType) -> bool:
-    """Whether a token is an operator, a comma or a parenthesis, one kind of which is not meant."""
-    return not token.text[:1].isalnum() and token.token_type not in (*_VALUES, but)
 
 
 def literal_patterns(text: str) -> list[str]:
@@ -187,6 +169,24 @@ def literal_patterns(text: str) -> list[str]:
         return []
     patterns = (node.args.get("expression") for node in found)
     return sorted({node.this for node in patterns if isinstance(node, exp.Literal) and node.is_string})
+
+
+def zero_division(text: str) -> str | None:
+    """The first part of a condition that divides by a zero written out, or None.
+
+    >>> zero_division("speed / 0 > 1 or lane % 2 = 0")
+    'speed / 0'
+    """
+    try:
+        found = parse_predicate(text)._tree.find_all(exp.Div, exp.IntDiv, exp.Mod)
+    except WindrowError:
+        return None
+    zeros = (node for node in found if isinstance(node.expression, exp.Literal) and _is_zero(node.expression))
+    return next((_sql(node) for node in zeros), None)
+
+
+def _is_zero(literal: exp.Literal) -> bool:
+    return not literal.is_string and not literal.name.rstrip("DdLlSsYyFf").strip("0.")
 
 
 _NO_PREDICATE: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
@@ -251,7 +251,7 @@ def _explain(tokens: Sequence[Token], error: SqlglotError) -> str:
     at = f" at line {place[0]}, column {place[1]}, near {quoted(first['highlight'])}"
     if first["description"].startswith("Expecting )"):
         return f"{at}: is a parenthesis left open?"
-    if _has_odd_name([token for token in tokens if (token.line, token.col) <= place]):
+    if bare_names(tokens) or _has_odd_name([token for token in tokens if (token.line, token.col) <= place]):
         return f"{at}: a column whose name is a word of SQL, or more than one word, goes in backticks"
     return f"{at}: give a condition such as 'speed < 40'"
 

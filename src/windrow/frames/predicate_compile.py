@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from windrow.errors import ColumnError, TypeMismatchError, UnsupportedError, quoted
 from windrow.frames.predicate_eval import FALSE, TRUE, UNKNOWN, Constant, Node, call, negated
+from windrow.frames.predicate_names import BARE_FUNCTIONS, FUNCTIONS_BEFORE_COLUMNS
 from windrow.frames.predicate_types import (
     Kind,
     Refused,
@@ -43,8 +44,6 @@ _ARITHMETIC = {exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply"}
 _SUFFIXES = {exp.DataType.Type.DOUBLE: "D", exp.DataType.Type.BIGINT: "L"}
 _LEAVES = (exp.Column, exp.Literal, exp.Boolean, exp.Null, exp.TryCast)
 _OPERANDS = (*_LEAVES, exp.Paren, exp.Neg, exp.Abs, exp.IsNan, *_ARITHMETIC)
-BARE_FUNCTIONS = {"user", "current_user", "session_user", "current_date", "current_time", "current_timestamp"}
-"""Functions that Spark calls without parentheses, if no column has their name."""
 
 
 class Compiler:
@@ -108,7 +107,8 @@ class Compiler:
     def _column(self, tree: exp.Column) -> Typed:
         name = tree.name
         found = [known for known in self.schema.names if known.lower() == name.lower()]
-        if not found and name.lower() in BARE_FUNCTIONS and not tree.this.quoted:
+        functions = FUNCTIONS_BEFORE_COLUMNS if found else BARE_FUNCTIONS | FUNCTIONS_BEFORE_COLUMNS
+        if name.lower() in functions and not tree.this.quoted:
             raise Refused("it is a function in Spark")
         if not found:
             raise ColumnError.unknown(name, f"predicate {quoted(self.text)}", self.schema.names)

@@ -47,7 +47,10 @@ class Threshold(Scheme):
     ----------
     predicate
         A condition in Spark SQL, such as `"speed < 40"`, or a Spark `Column`. It means what it means in Spark, to which
-        NaN is greater than any number: `t > 80` holds for NaN, and `t > 80 and not isnan(t)` does not.
+        NaN is greater than any number: `t > 80` holds for NaN, and `t > 80 and not isnan(t)` does not. Whatever the
+        plan, a row that it cannot be computed for (a division by zero, an overflow, a text that is no number) ends the
+        query with Spark's error, of which `wr.failure` makes a `DataError`. With `spark.sql.ansi.enabled` set to false,
+        or by functions such as `try_divide` and `try_cast`, it is null there.
     min_count
         Runs of fewer tuples are no frames.
     min_duration

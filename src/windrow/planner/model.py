@@ -18,7 +18,7 @@ import numpy as np
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.base import name_of
-from windrow.errors import DataError, SourceError
+from windrow.errors import DataError, SourceError, quoted
 from windrow.planner.complexity import PER_ELEMENT, TERMS, complexity, numbers, value_of
 from windrow.planner.grid import Line
 from windrow.planner.regression import Diagnosis, Fit, fit
@@ -184,7 +184,8 @@ def load_model(path: str | Path) -> Model:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
-        raise SourceError(f"{path}: the model cannot be read: {reason}") from None
+        shown = str(path) if str(path).isprintable() else quoted(str(path))
+        raise SourceError(f"{shown}: the model cannot be read: {reason}") from None
     return read_model(text, str(path))
 
 

@@ -32,7 +32,7 @@ from windrow.aggregates import (
     Variance,
 )
 from windrow.aggregates.base import name_of
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 from windrow.planner.complexity import Quantities, numbers
 from windrow.planner.streams import STREAMS, make_stream
 from windrow.planner.values import PanesOfValues
@@ -206,10 +206,8 @@ def is_real(value: Any) -> bool:
 
 def short(value: Any) -> str:
     """A value as it is named in an error."""
-    try:
-        shown = repr(value)
-    except ValueError:  # Python does not write very long numbers
-        shown = "a number of thousands of digits"
+    too_long = isinstance(value, int) and abs(value) >= 10**4000
+    shown = "a number of thousands of digits" if too_long else quoted(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 

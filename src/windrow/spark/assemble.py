@@ -15,6 +15,7 @@ from windrow.errors import ColumnError, SpecError, TypeMismatchError
 from windrow.frames.assembly import KIND, MARKS, Assembly, put_together
 from windrow.frames.clock import Clock
 from windrow.frames.packing import pack, unpack
+from windrow.spark.arguments import check_dataframe
 from windrow.spark.buckets import (
     BUCKETS,
     StateKind,
@@ -75,8 +76,7 @@ def assemble(fragments: DataFrame, *, by: str | Sequence[str] | None = None) -> 
     +-----+-----+---+---------+-----+--------+
     <BLANKLINE>
     """
-    if not hasattr(fragments, "isStreaming") or not hasattr(fragments, "columns"):
-        raise SpecError(f"fragments: expected a DataFrame of fragments, got {type(fragments).__name__}")
+    check_dataframe(fragments, "fragments")
     _check_columns(fragments)
     if _has_late_rows(fragments):
         fragments = fragments.where(column(LATE).isNull()).drop(LATE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
+from os.path import exists
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from windrow.frames import fill_stream
 from windrow.frames.fill_stream import filling_told
 from windrow.frames.packing import check_plan, plan_of
 from windrow.frames.stream import Snapshot, StreamPlan
+from windrow.spark.arguments import check_spark
 from windrow.spark.paths import has_scheme
 from windrow.spark.versions import from_arrow_schema, to_arrow_schema
 from windrow.windows.stream import SlidePlan
@@ -113,14 +114,31 @@ def buckets_of(
 ) -> DataFrame:
     """A row for each bucket's state, with a null piece, and one for each piece of tuples that wait in it.
 
-    Where a query has several operators of a kind, one must be named, or it must be said what it was asked for.
+    Where a query has several operators of a kind, one must be named, or it must be said what it was asked for, which is
+    what `flush=` does.
     """
+    try:
+        return _buckets_of(spark, checkpoint, names, operator, asked)
+    except SourceError as error:
+        if asked is None:
+            raise
+        raise SourceError(f"flush: {error}") from None
+
+
+def _buckets_of(
+    spark: SparkSession,
+    checkpoint: str | os.PathLike[str],
+    names: tuple[str, str],
+    operator: int | None,
+    asked: Mapping[str, Any] | None,
+) -> DataFrame:
     if not isinstance(checkpoint, str | os.PathLike):
         raise SpecError(f"checkpoint: {quoted(checkpoint)} is no path; give the checkpointLocation of the query")
-    if not hasattr(spark, "read"):
-        raise SpecError(f"spark: {quoted(spark)} is no Spark session; wr.session() makes one")
+    check_spark(spark)
     checkpoint = _readable(os.fspath(checkpoint))
-    if operator is not None and (isinstance(operator, bool) or not isinstance(operator, int) or operator < 0):
+    if operator is not None and (
+        isinstance(operator, bool) or not isinstance(operator, int) or not 0 <= operator < 2**31
+    ):
         raise SpecError(f"operator: expected the number of an operator, 0 or more, got {quoted(operator)}")
     if operator is not None:
         return _state(spark, checkpoint, names, operator)
@@ -163,7 +181,7 @@ def _state(spark: SparkSession, checkpoint: str, names: tuple[str, str], operato
         waiting = state.option("stateVarName", pieces).load()
         groups = groups.select("key.bucket", F.lit(None).cast("long").alias("piece"), "value.data")
         return groups.unionAll(waiting.select("key.bucket", "user_map_key.piece", "user_map_value.data"))
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         raise _no_state(checkpoint, value, error, operator) from None
 
 
@@ -188,9 +206,9 @@ def _no_state(checkpoint: str, name: str, error: Exception | None = None, operat
     where = "" if operator is None else f"operator {operator} of "
     of = f"windrow.{KINDS[name]}"
     why = f": {_gist(error)}" if error else ""
-    if not has_scheme(checkpoint) and not Path(checkpoint, "metadata").exists():
+    if not has_scheme(checkpoint) and not exists(f"{checkpoint}/metadata"):
         why += "; expected the checkpointLocation of a query, a folder with a file 'metadata'"
-    return SourceError(f"checkpoint {checkpoint!r}: {where}the query holds no state of {of}{why}")
+    return SourceError(f"checkpoint {quoted(checkpoint)}: {where}the query holds no state of {of}{why}")
 
 
 def _gist(error: Exception) -> str:

@@ -7,15 +7,17 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 
 from windrow.aggregates import AggregateFunction
-from windrow.errors import UnsupportedError
+from windrow.errors import SpecError, UnsupportedError, is_one_of, quoted
 from windrow.frames import Scheme
 from windrow.frames.duration import Duration
+from windrow.spark.arguments import check_switch
 from windrow.spark.batch import plan_frames
 from windrow.spark.parquet import ParquetSource
 from windrow.spark.plans import Choice
 from windrow.spark.resolve import AUTO
 from windrow.spark.slide import Using, Windows, plan_slide
 from windrow.spark.stream import StreamOptions
+from windrow.windows import Window
 
 
 def explain(
@@ -52,16 +54,17 @@ def explain(
     options = StreamOptions(fragments, ordered, late, buckets, flush, keep_groups)
     common = (on, by, agg, order_by, nulls_on, plan)
     if not isinstance(what, Scheme):
+        if not isinstance(what, Window | Sequence | Mapping) or isinstance(what, str | bytes):
+            raise SpecError(f"what: {quoted(what)} is neither a framing scheme nor a kind of window")
         if fragments:
             raise UnsupportedError("fragments=True is for frames; windows are reported early by emit=")
         return plan_slide(source, what, *common, empty, only_changed, using, options)[0]
-    for option, value in (
-        ("empty", empty),
-        ("only_changed", only_changed),
-        ("using", None if using == AUTO else using),
-    ):
+    for option, value in (("empty", empty), ("only_changed", only_changed)):
+        check_switch(value, option)
         if value:
-            raise UnsupportedError(f"{option}={value!r} is for windows, and {what!r} gives frames")
+            raise UnsupportedError(f"{option}=True is for windows, and {what!r} gives frames")
+    if using is not None and not is_one_of(using, (AUTO,)):
+        raise UnsupportedError(f"using={quoted(using)} is for windows, and {what!r} gives frames")
     choice = plan_frames(source, what, *common, options)[0]
     return choice if choice.plan == "native" else Choice(choice.plan, (*choice.reasons, *_held(agg or {})))
 

@@ -108,7 +108,8 @@ def fill(
     +-----+-----+---+-------+----+
     <BLANKLINE>
     """
-    framed, tuples = check_source(frames, streams=True), check_source(source, streams=True)
+    framed = check_source(frames, streams=True, argument="frames")
+    tuples = check_source(source, streams=True)
     check_session(tuples.sparkSession)
     check_policy(nulls_on)
     meeting = meet(framed, tuples, on, by, agg, order_by)

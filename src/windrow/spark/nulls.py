@@ -12,8 +12,9 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windrow.errors import DataError, SpecError, is_one_of
+from windrow.errors import DataError, SpecError, is_one_of, quoted
 from windrow.frames.request import Asked
+from windrow.spark.failure import own_errors
 from windrow.spark.resolve import column, condition
 
 POLICIES = ("error", "drop")
@@ -23,7 +24,7 @@ FORBIDDEN = "nulls='error' forbids that"
 def check_policy(nulls_on: str) -> None:
     """Refuse an unknown policy."""
     if not is_one_of(nulls_on, POLICIES):
-        raise SpecError(f"nulls_on: {nulls_on!r} is not a policy; it must be one of {', '.join(POLICIES)}")
+        raise SpecError(f"nulls_on: {quoted(nulls_on)} is not a policy; it must be one of {', '.join(POLICIES)}")
 
 
 def settle_nulls(df: DataFrame, request: Asked[Any], nulls_on: str) -> DataFrame:
@@ -68,7 +69,9 @@ def refuse_nulls(counts: dict[str, int], advice: str) -> None:
 
 def count_rows(df: DataFrame, tests: dict[str, Column]) -> dict[str, int]:
     """How many rows pass each test, in one job."""
-    row = df.agg(*(F.count_if(test).alias(f"n{i}") for i, test in enumerate(tests.values()))).collect()[0]
+    counts = df.agg(*(F.count_if(test).alias(f"n{i}") for i, test in enumerate(tests.values())))
+    with own_errors():
+        row = counts.collect()[0]
     return dict(zip(tests, row, strict=True))
 
 

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from windrow.errors import SourceError, SpecError, quoted
+from windrow.spark.arguments import check_spark, is_text
 from windrow.spark.paths import file_system, has_scheme, is_data, list_files, located, settle_path
 from windrow.spark.readings import Settings, int96_columns, known_schema, why_other_types, why_other_values
 
@@ -53,11 +54,10 @@ def parquet(spark: SparkSession, path: str | Path) -> ParquetSource:
     >>> wr.frames(source, wr.Threshold("x > 0.5"), on="t").select("start", "end", "count").collect()
     [Row(start=2, end=3, count=2)]
     """
-    if not hasattr(spark, "read"):
-        raise SpecError(f"spark: {quoted(spark)} is no Spark session; wr.session() makes one")
+    check_spark(spark)
     if isinstance(path, Path):
         path = str(path)
-    if not isinstance(path, str) or not path:
+    if not is_text(path):
         raise SpecError(f"path: {quoted(path)} is no path of a Parquet file or folder")
     path, pattern = settle_path(path)
     try:
@@ -65,7 +65,8 @@ def parquet(spark: SparkSession, path: str | Path) -> ParquetSource:
         df = (spark.read if known is None else spark.read.schema(known)).parquet(pattern)
         _ = df.schema
     except (PySparkException, Py4JError) as error:
-        raise SourceError(f"{path}: {_why_unreadable(error)}") from None
+        shown = path if path.isprintable() else quoted(path)
+        raise SourceError(f"{shown}: {_why_unreadable(error)}") from None
     return ParquetSource(spark, path, df)
 
 

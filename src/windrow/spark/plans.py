@@ -12,6 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from windrow.errors import SpecError, UnsupportedError, is_one_of, quoted
 from windrow.frames.request import Asked
+from windrow.spark.arguments import check_dataframe
 from windrow.spark.nulls import check_policy
 from windrow.spark.parquet import ParquetSource
 from windrow.spark.resolve import Columns
@@ -38,33 +39,19 @@ def check_call(source: DataFrame | ParquetSource, nulls_on: str, plan: str) -> D
     check_session(df.sparkSession)
     check_policy(nulls_on)
     if not is_one_of(plan, PLANS):
-        raise SpecError(f"plan: {plan!r} is not a plan; it must be one of {', '.join(PLANS)}")
+        raise SpecError(f"plan: {quoted(plan)} is not a plan; it must be one of {', '.join(PLANS)}")
     if df.isStreaming and plan != "auto":
         raise UnsupportedError(f"plan={plan!r}: a stream has one plan; leave plan='auto'")
     return df
 
 
-def check_source(source: DataFrame | ParquetSource, *, streams: bool = False) -> DataFrame:
+def check_source(source: DataFrame | ParquetSource, *, streams: bool = False, argument: str = "source") -> DataFrame:
     """The DataFrame of a source, or a refusal; streams only where they are said to be welcome."""
     df = source.df if isinstance(source, ParquetSource) else source
-    if not hasattr(df, "sparkSession") or not hasattr(df, "schema"):
-        raise SpecError(f"source: {_described(source)}, or give a Parquet source by wr.parquet")
+    check_dataframe(df, argument, ", or give a Parquet source by wr.parquet")
     if df.isStreaming and not streams:
         raise UnsupportedError("a streaming DataFrame cannot be used here yet")
     return df
-
-
-def _described(source: object) -> str:
-    """What was given instead of a source, and how to make a DataFrame of it where that is known."""
-    module = type(source).__module__.partition(".")[0]
-    ways = {
-        "pandas": "spark.createDataFrame(df)",
-        "polars": "spark.createDataFrame(df.to_arrow())",
-        "pyarrow": "spark.createDataFrame(table)",
-    }
-    if module in ways:
-        return f"expected a Spark DataFrame, got a {module} {type(source).__name__}; make one by {ways[module]}"
-    return f"expected a Spark DataFrame, got {quoted(source)}"
 
 
 def spark_schema(

@@ -20,7 +20,7 @@ from windrow.aggregates.keeper import is_instant, is_number
 from windrow.frames.pieces import MapInArrow
 from windrow.frames.ranges import Cuts, buckets_of, quantiles, replay_sent, run_range, why_ranges
 from windrow.frames.request import Layout, Request
-from windrow.spark.failure import plainly
+from windrow.spark.failure import own_errors, plainly
 from windrow.spark.pieces import PIECES, reconciled
 from windrow.spark.resolve import column
 from windrow.spark.session import parallelism
@@ -41,7 +41,8 @@ def find_cuts(df: DataFrame, request: Request) -> Cuts | None:
         return None
     names = (*request.by, request.on)
     chosen = df.select(*(column(name).alias(str(i)) for i, name in enumerate(names)))
-    sample = chosen.sample(fraction=SAMPLED, seed=1).orderBy(F.rand(1)).limit(MOST_SAMPLED).toArrow()
+    with own_errors():
+        sample = chosen.sample(fraction=SAMPLED, seed=1).orderBy(F.rand(1)).limit(MOST_SAMPLED).toArrow()
     hot = why_ranges(sample, cores) if sample.num_rows >= FEWEST_SAMPLED else None
     return Cuts(quantiles(sample, RANGES_A_CORE * cores), hot) if hot else None
 

@@ -16,13 +16,14 @@ from pyspark.sql.types import DataType, StructField
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.keeper import Keeper
-from windrow.errors import QUOTED, ColumnError, SpecError, TypeMismatchError, WindrowError, quoted
+from windrow.errors import QUOTED, ColumnError, SpecError, TypeMismatchError, WindrowError, is_one_of, quoted
 from windrow.frames import Aggregate, Scheme
 from windrow.frames.clock import Clock
-from windrow.frames.predicate import literal_patterns
+from windrow.frames.predicate import literal_patterns, zero_division
 from windrow.frames.request import Request
 from windrow.planner.model import current_model, shipped_model
 from windrow.planner.slides import choose
+from windrow.spark.arguments import check_switch
 from windrow.spark.versions import to_arrow_type
 from windrow.windows import Keep, Window
 from windrow.windows.request import Kinds, Slide
@@ -46,7 +47,7 @@ def resolve(
     `analyse` checks a predicate against the table; by default Spark's analyser does.
     """
     if not isinstance(scheme, Scheme):
-        raise SpecError(f"scheme: {scheme!r} is no framing scheme; give one such as wr.Threshold('speed < 40')")
+        raise SpecError(f"scheme: {quoted(scheme)} is no framing scheme; give one such as wr.Threshold('speed < 40')")
     if isinstance(scheme, Aggregate):
         check_compiles(scheme.aggregate)
     roles = resolve_roles(df, on, by, agg, order_by, {name: type(scheme).__name__ for name in scheme.attributes})
@@ -77,8 +78,7 @@ def resolve_windows(
     Unless the plan `sorts`, no synopsis is chosen: they take tuples in order.
     """
     for option, value in (("empty", empty), ("only_changed", only_changed)):
-        if not isinstance(value, bool):
-            raise SpecError(f"{option}: {value!r} is neither True nor False")
+        check_switch(value, option)
     roles = resolve_roles(df, on, by, agg, order_by)
     asked = named_synopses(using, roles[3])
     kinds = Kinds(*named_windows(windows), empty, only_changed, {name: k for name, k in asked.items() if k is not None})
@@ -102,19 +102,19 @@ def named_windows(windows: Any) -> tuple[dict[str, Window], bool]:
     """Kinds of windows by name, and whether there are names: not if there is just one."""
     if isinstance(windows, Window):
         return {repr(windows): windows}, False
-    named = dict(windows) if isinstance(windows, Mapping) else {}
-    if not named and isinstance(windows, Sequence) and not isinstance(windows, str):
-        named = {repr(window): window for window in windows}
-        if len(named) < len(windows):
-            raise SpecError("windows: there is one twice; give each kind once")
-    if not named or not all(isinstance(window, Window) for window in named.values()):
+    listed = isinstance(windows, Sequence) and not isinstance(windows, str)
+    given = [*windows.values()] if isinstance(windows, Mapping) else [*windows] if listed else []
+    if not given or not all(isinstance(window, Window) for window in given):
         raise SpecError(
-            f"windows: {windows!r} is no kind of window; give one such as wr.Sliding('1 hour', every='1 minute'), "
-            "a list of them, or a dict from name to window"
+            f"windows: {quoted(windows)} is no kind of window; give one such as wr.Sliding('1 hour', "
+            "every='1 minute'), a list of them, or a dict from name to window"
         )
+    named = dict(windows) if isinstance(windows, Mapping) else {repr(window): window for window in given}
+    if len(named) < len(given):
+        raise SpecError("windows: there is one twice; give each kind once")
     for name in named:
         if not isinstance(name, str) or not name:
-            raise SpecError(f"windows: {name!r} is no name for a kind of window")
+            raise SpecError(f"windows: {quoted(name)} is no name for a kind of window")
     return named, True
 
 
@@ -123,11 +123,11 @@ def named_synopses(using: Any, agg: Mapping[str, AggregateFunction]) -> dict[str
     asked = using if isinstance(using, Mapping) else dict.fromkeys(agg, using)
     for name in asked:
         if name not in agg:
-            raise SpecError(f"using: {name!r} is none of the aggregates {', '.join(map(repr, agg))}")
+            raise SpecError(f"using: {quoted(name)} is none of the aggregates {', '.join(map(repr, agg))}")
     return {
         name: keep if keep is None or isinstance(keep, Keep) else Keep(keep)
         for name, keep in asked.items()
-        if keep != AUTO
+        if not is_one_of(keep, (AUTO,))
     }
 
 
@@ -176,7 +176,7 @@ class Columns:
     def find_all(self, names: str | Sequence[str] | None, role: str) -> tuple[str, ...]:
         """One or several columns, none of them twice."""
         if not isinstance(names, Sequence | None):
-            raise SpecError(f"{role}: {names!r} is neither the name of a column nor a list of names")
+            raise SpecError(f"{role}: {quoted(names)} is neither the name of a column nor a list of names")
         listed = [] if names is None else [names] if isinstance(names, str) else list(names)
         found = tuple(self.find(name, role) for name in listed)
         check_distinct(found, role)
@@ -186,7 +186,7 @@ class Columns:
         """The one column of that name, with its type."""
         if not isinstance(name, str):
             raise SpecError(
-                f"{role}: {name!r} is no name of a column; the columns are {', '.join(map(repr, self.names))}"
+                f"{role}: {quoted(name)} is no name of a column; the columns are {', '.join(map(repr, self.names))}"
             )
         found = [f for f in self._fields if f.name.lower() == name.lower()]
         exact = [f for f in found if f.name == name]
@@ -224,13 +224,15 @@ def check_aggregates(agg: Any) -> dict[str, AggregateFunction]:
         return {}
     if not isinstance(agg, Mapping):
         raise SpecError(
-            f"agg: {agg!r} must be a dict from result name to aggregate, as in {{'cars': wr.sum('volume')}}"
+            f"agg: {quoted(agg)} must be a dict from result name to aggregate, as in {{'cars': wr.sum('volume')}}"
         )
     for name, aggregate in agg.items():
         if not isinstance(name, str) or not name:
-            raise SpecError(f"agg: {name!r} is no name for a result column")
+            raise SpecError(f"agg: {quoted(name)} is no name for a result column")
         if not isinstance(aggregate, AggregateFunction):
-            raise SpecError(f"agg: {name!r} is {aggregate!r}; it must be an aggregate such as wr.sum('volume')")
+            raise SpecError(
+                f"agg: {quoted(name)} is {quoted(aggregate)}; it must be an aggregate such as wr.sum('volume')"
+            )
         check_compiles(aggregate)
     return dict(agg)
 
@@ -296,6 +298,7 @@ def check_condition(df: DataFrame, predicate: Any, option: str) -> None:
         raise SpecError(f"{option}: {shown} is no condition that Spark understands: {quoted(said)}") from None
     if isinstance(predicate, str):
         _check_patterns(df, predicate, option)
+        _check_divisors(df, predicate, option)
     if kind.typeName() != "boolean":
         raise TypeMismatchError(f"{option}: {shown} is of type {kind.simpleString()}; it must be true or false")
 
@@ -313,6 +316,13 @@ def _check_patterns(df: DataFrame, predicate: str, option: str) -> None:
             raise SpecError(
                 f"{option}: {quoted(predicate)}: {quoted(pattern)} is no regular expression that Java understands"
             ) from None
+
+
+def _check_divisors(df: DataFrame, predicate: str, option: str) -> None:
+    """Refuse to divide by a zero that is written out, where Spark would do so at the first row."""
+    part = zero_division(predicate)
+    if part and (df.sparkSession.conf.get("spark.sql.ansi.enabled") or "").lower() == "true":
+        raise SpecError(f"{option}: {quoted(predicate)}: {quoted(part)} divides by zero")
 
 
 def explain_analysis(error: PySparkException, option: str, shown: str, names: Sequence[str]) -> NoReturn:

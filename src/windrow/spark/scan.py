@@ -22,7 +22,7 @@ from windrow.frames.pieces import MapInArrow, ReplayChunk, read_again, run_from_
 from windrow.frames.predicate import parse_predicate
 from windrow.frames.request import Asked, Layout, Reader, Request, frames_table
 from windrow.spark.chunks import Chunk, ChunkReader, cut_chunks, why_not_chunks
-from windrow.spark.failure import plainly
+from windrow.spark.failure import own_errors, plainly
 from windrow.spark.parquet import (
     LeftToSpark,
     ParquetSource,
@@ -144,7 +144,8 @@ def _measured(scan: ScanSource, request: Request, found: list[RowGroup]) -> list
     groups = [found[i] for i in unknown]
     number = "long" if request.clock.dtype == np.int64 else "double"
     schema = f"i long, low {number}, high {number}, nulls long"
-    rows = tasks.mapInArrow(plainly(_measure(groups, scan.path, request)), schema).collect()
+    with own_errors():
+        rows = tasks.mapInArrow(plainly(_measure(groups, scan.path, request)), schema).collect()
     if any(row["nulls"] for row in rows):
         return None
     for row in rows:

@@ -10,13 +10,19 @@ import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from windrow.errors import SessionError, SpecError
+from windrow.errors import SessionError, SpecError, is_one_of, quoted
+from windrow.spark.arguments import is_text
 from windrow.spark.versions import OLDEST_SPARK, check_version
 
 OLDEST_JAVA = 17
+MOST_CORES = 10_000
+_MEMORY = re.compile(r"[1-9][0-9]{0,9}[kmgt]b?", re.IGNORECASE)
 ROWS_A_BATCH = 100_000
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -52,11 +58,10 @@ def session(
     >>> spark.range(3).count()
     3
     """
+    _check_arguments(name, cores, memory, config)
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    if cores is not None and (isinstance(cores, bool) or not isinstance(cores, int) or cores < 1):
-        raise SpecError(f"cores: {cores!r} is no number of cores; it must be a whole number of at least 1")
     _check_java()
     python = sys.executable
     os.environ.setdefault("PYSPARK_PYTHON", python)
@@ -76,8 +81,35 @@ def session(
     builder = SparkSession.builder.master(f"local[{used}]").appName(name)
     for key, value in {**settings, **(config or {})}.items():
         builder = builder.config(key, value)
-    made: SparkSession = builder.getOrCreate()
+    try:
+        made: SparkSession = builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        raise SessionError(f"Spark cannot be started: {_reason(error)}") from None
     return made
+
+
+def _check_arguments(name: Any, cores: Any, memory: Any, config: Any) -> None:
+    """Refuse what Spark or Java would only complain about once a process has been started."""
+    if not is_text(name):
+        raise SpecError(f"name: expected the name of an application, got {quoted(name)}")
+    if cores is not None and (isinstance(cores, bool) or not isinstance(cores, int) or not 1 <= cores <= MOST_CORES):
+        raise SpecError(f"cores: expected an integer from 1 to {MOST_CORES}, got {quoted(cores)}")
+    if memory is not None and (not isinstance(memory, str) or _MEMORY.fullmatch(memory) is None):
+        raise SpecError(f"memory: expected a size such as '4g' or '900m', got {quoted(memory)}")
+    if not isinstance(config, Mapping | None):
+        raise SpecError(f"config: expected a dict of Spark settings, got {quoted(config)}")
+    for key, value in (config or {}).items():
+        if not is_text(key):
+            raise SpecError(f"config: expected the name of a Spark setting, got {quoted(key)}")
+        is_number = isinstance(value, int | float) and abs(value) < 2**63
+        if not is_number and not is_one_of(value, ("",)) and not is_text(value):
+            raise SpecError(f"config: expected a text or a number for {quoted(key)}, got {quoted(value)}")
+
+
+def _reason(error: Exception) -> str:
+    """What Java says was wrong, which is deep in a stack trace."""
+    said = re.findall(r"^(?:Caused by: |: )?[\w.]+(?:Exception|Error): (.+)$", str(error), re.MULTILINE)
+    return quoted(said[-1] if said else next(iter(str(error).strip().splitlines()), type(error).__name__))
 
 
 def check_session(spark: SparkSession) -> None:

@@ -24,13 +24,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BooleanType, LongType, StructField, StructType, TimestampType
 
-from windrow.errors import SpecError, TypeMismatchError, UnsupportedError, is_one_of
+from windrow.errors import SpecError, TypeMismatchError, UnsupportedError, is_one_of, quoted
 from windrow.frames.arrivals import WHOLE
+from windrow.frames.base import check_duration
 from windrow.frames.duration import Duration, to_clock
 from windrow.frames.migration import take_over
 from windrow.frames.packing import pack, unpack
 from windrow.frames.request import Asked, Request
 from windrow.frames.stream import StreamFramer, StreamPlan
+from windrow.spark.arguments import check_dataframe, check_switch
 from windrow.spark.buckets import (
     BUCKETS,
     BucketState,
@@ -70,17 +72,17 @@ class StreamOptions:
 
     def __post_init__(self) -> None:
         for name in ("fragments", "ordered"):
-            if not isinstance(getattr(self, name), bool):
-                raise SpecError(f"{name}: {getattr(self, name)!r} is neither True nor False")
+            check_switch(getattr(self, name), name)
         if not is_one_of(self.late, LATE):
-            raise SpecError(f"late: {self.late!r} is not a policy; it must be one of {', '.join(LATE)}")
+            raise SpecError(f"late: {quoted(self.late)} is not a policy; it must be one of {', '.join(LATE)}")
         if self.flush is not None and not isinstance(self.flush, str | os.PathLike):
             raise SpecError(
-                f"flush: {self.flush!r} is no checkpoint; give the checkpointLocation of the query that has ended"
+                f"flush: {quoted(self.flush)} is no checkpoint; give the checkpointLocation of the query that has ended"
             )
         check_buckets(self.buckets)
-        if self.initial is not None and not hasattr(self.initial, "sparkSession"):
-            raise SpecError(f"initial: expected the result of wr.migrate, got {type(self.initial).__name__}")
+        check_duration(self.keep_groups, "keep_groups")
+        if self.initial is not None:
+            _check_initial(self.initial)
         if self.initial is not None and self.flush is not None:
             raise SpecError("initial: a checkpoint is flushed as it is; pass either initial= or flush=")
 
@@ -92,8 +94,16 @@ class StreamOptions:
         for name in ("fragments", "ordered", "late", "buckets", "flush", "keep_groups"):
             if getattr(self, name) != getattr(default, name):
                 raise UnsupportedError(
-                    f"{name}={getattr(self, name)!r} is for streams, and the source is no streaming DataFrame"
+                    f"{name}={quoted(getattr(self, name))} is for streams, and the source is no streaming DataFrame"
                 )
+
+
+def _check_initial(initial: Any) -> None:
+    """Refuse what cannot be the result of `wr.migrate`, by its columns."""
+    check_dataframe(initial, "initial", "; wr.migrate makes one")
+    if initial.isStreaming or {"bucket", "data"} - {*initial.columns}:
+        what = "a stream" if initial.isStreaming else f"a table of the columns {quoted(initial.columns)}"
+        raise SpecError(f"initial: expected the result of wr.migrate, a table of 'bucket' and 'data', got {what}")
 
 
 def check_stream(df: DataFrame, request: Asked[Any], options: StreamOptions) -> None:

@@ -20,6 +20,7 @@ from pyspark.sql.types import (
 from windrow.errors import SpecError, TypeMismatchError, quoted
 from windrow.frames.clock import LARGEST, Clock
 from windrow.frames.duration import Duration, to_clock
+from windrow.spark.arguments import check_dataframe
 from windrow.spark.resolve import Columns, arrow_type, column
 from windrow.spark.stream import Punctuated
 
@@ -52,8 +53,7 @@ def widen(frames: DataFrame, *, before: Duration | None = None, after: Duration 
     >>> widen(jams, before=5, after=1).collect()
     [Row(frame=0, start=5, end=21)]
     """
-    if not hasattr(frames, "withColumns"):
-        raise SpecError(f"frames: {quoted(frames)} is no DataFrame of frames")
+    check_dataframe(frames, "frames")
     columns = Columns(frames)
     moved: dict[str, Column] = {}
     lengths: dict[str, int | float] = {}
@@ -87,9 +87,9 @@ def _length(kind: DataType, name: str, amount: Duration | None, option: str) -> 
         return float(length)
     if length != int(length):
         whole = "dates move by whole days" if clock.kind == "date" else "integers move by whole numbers"
-        raise SpecError(f"{option}={amount!r}: column {name!r} is of type {kind.simpleString()}, and {whole}")
+        raise SpecError(f"{option}={quoted(amount)}: column {name!r} is of type {kind.simpleString()}, and {whole}")
     if length > LARGEST:
-        raise SpecError(f"{option}={amount!r} is longer than the longest duration, {LARGEST}")
+        raise SpecError(f"{option}={quoted(amount)} is longer than the longest duration, {LARGEST}")
     return int(length)
 
 

@@ -93,7 +93,11 @@ class Slide(Asked[Kinds]):
                 f"using: on: column {self.on!r} is a float; a synopsis takes whole numbers and instants"
             )
         for kept in self.kept().values():
-            _ = kept.keep.make(kept.keeper, kept.shape)
+            try:
+                kept.keep.make(kept.keeper, kept.shape)
+            except UnsupportedError as error:
+                said = str(error)
+                raise UnsupportedError(said if said.startswith("using:") else f"using: {said}") from None
 
     @property
     def leading(self) -> list[tuple[str, pa.DataType]]:

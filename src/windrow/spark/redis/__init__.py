@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from windrow.errors import SpecError, quoted
+from windrow.spark.arguments import check_spark
 from windrow.spark.redis.server import import_redis
 from windrow.spark.versions import check_version
 
@@ -49,8 +49,7 @@ def register_redis(spark: SparkSession) -> None:
     >>> readings = spark.readStream.format("redis_streams").schema("detector string, at timestamp, speed double")
     >>> loops = readings.option("url", "redis://127.0.0.1:6379").option("stream", "loops").load()  # doctest: +SKIP
     """
-    if not hasattr(spark, "dataSource"):
-        raise SpecError(f"spark: {quoted(spark)} is no Spark session")
+    check_spark(spark)
     check_version(spark, OLDEST_SPARK, "redis_streams")
     import_redis()
     from windrow.spark.redis.format import RedisStreams
