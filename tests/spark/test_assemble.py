@@ -49,7 +49,7 @@ def test_by_must_name_group_columns(spark):
         wr.assemble(pieces, by="h")
     with pytest.raises(wr.SpecError, match=r"not in the order of wr\.frames"):
         wr.assemble(pieces.select("frame", "g", *pieces.columns[2:]))
-    with pytest.raises(wr.SpecError, match="expected a DataFrame of fragments, got list"):
+    with pytest.raises(wr.SpecError, match="fragments: expected a Spark DataFrame, got "):
         wr.assemble(PIECES)
 
 

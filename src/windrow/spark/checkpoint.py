@@ -206,7 +206,7 @@ def _no_state(checkpoint: str, name: str, error: Exception | None = None, operat
     where = "" if operator is None else f"operator {operator} of "
     of = f"windrow.{KINDS[name]}"
     why = f": {_gist(error)}" if error else ""
-    if not has_scheme(checkpoint) and not exists(f"{checkpoint}/metadata"):
+    if not has_scheme(checkpoint) and not exists(f"{checkpoint}/metadata"):  # noqa: PTH110, Path raises for too long a name
         why += "; expected the checkpointLocation of a query, a folder with a file 'metadata'"
     return SourceError(f"checkpoint {quoted(checkpoint)}: {where}the query holds no state of {of}{why}")
 
