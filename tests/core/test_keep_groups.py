@@ -10,12 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import test_filler as filling
 import test_windows as sliding
 import windrow as wr
 from streams import FEWER
 from test_stream import Dictionary, plan_for
 from windrow.frames import store as stored
+from windrow.frames.fill_stream import Filler
 from windrow.frames.groups import Directory
+from windrow.frames.packing import save_tables, saved_tables
 from windrow.frames.store import hashes_of
 from windrow.frames.stream import Snapshot, StreamFramer, StreamPlan
 from windrow.windows import DistinctTimes, Rows, Sliding, Window
@@ -211,3 +214,53 @@ def test_a_hash_depends_on_the_key_only(keys: list[tuple[str, int, bool]]) -> No
     assert [hashes_of([c.slice(i, 1) for c in columns], 1)[0] for i in range(len(keys))] == hashes.tolist()
     codes = Directory([c.type for c in columns]).encode(columns)
     assert len(set(zip(codes.tolist(), hashes.tolist(), strict=True))) == len(set(codes.tolist()))
+
+
+@pytest.mark.parametrize("fragments", [False, True])
+def test_punctuation_is_that_of_all_groups_though_only_some_are_read(fragments: bool) -> None:
+    rng, shelf = np.random.default_rng(4), Dictionary()
+    plan, saved = plan_for(wr.Threshold("hit", min_count=2), fragments=fragments), None
+    for t in range(0, 400, 10):
+        keys = rng.integers(0, 30, 6)
+        bucket = StreamFramer.load(plan, shelf, saved)
+        bucket.step([rows(keys, [t] * 6, (rng.random(6) < 0.6).tolist())], t - 15)
+        found = bucket.unreported()
+        saved = bucket.save()
+        # Without the table of the last punctuation, all groups are looked at.
+        recalled = StreamFramer.load(plan, shelf, save_tables("frames", saved_tables(saved, "frames")[:3])).unreported()
+        assert sorted(found.to_pylist(), key=repr) == sorted(recalled.to_pylist(), key=repr)
+        if t % 70 == 0:  # A batch without punctuation: the next one has to look at all groups again.
+            bucket = StreamFramer.load(plan, shelf, saved)
+            bucket.step([rows(keys, [t + 5] * 6, (rng.random(6) < 0.6).tolist())], t - 12)
+            saved = bucket.save()
+    assert len(found), "some groups have open frames in the end"
+
+
+def test_an_idle_batch_with_punctuation_reads_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf, plan = Dictionary(), plan_for(wr.Threshold("hit"))
+    bucket = StreamFramer(plan, shelf)
+    bucket.step([rows(range(50), [1] * 50, [True] * 50)], 5)
+    assert len(bucket.unreported()) == 50
+    saved = bucket.save()
+    monkeypatch.setattr(Dictionary, "read", lambda self, number: pytest.fail(f"piece {number} was read"))
+    bucket = StreamFramer.load(plan, shelf, saved)
+    bucket.step([], 6)
+    assert len(bucket.unreported()) == 50
+
+
+def test_a_filler_forgets_groups_without_frames() -> None:
+    plan, shelf = filling.plan_for(filling.Story({}, [], [], []), {"n": wr.count()}), Dictionary()
+    filler, names = Filler(plan, shelf), [f"g{i}" for i in range(200)]
+    tuples = filling.tuples_table([filling.Tuple(g, 5, 5, 5, 0) for g in names])
+    pieces = [filling.Piece(g, 0, 4, 6, 0, True, 0) for g in names]
+    pieces.append(filling.Piece("open", 0, 4, 5, 0, False, 0))
+    found = filler.step([tuples], [filling.pieces_table(pieces)], 3, None)
+    filler = Filler.load(plan, shelf, filler.save())
+    found += filler.step([], [], 10, None)
+    assert sum(map(len, found)) == 200
+    state = filler.save()
+    assert saved_tables(state, "fill")[0]["by0"].to_pylist() == ["open"]
+    filler = Filler.load(plan, shelf, state)
+    late = filling.pieces_table([filling.Piece("g7", 1, 4, 6, 0, True, 0)])
+    filler.step([], [late], 10, None)
+    assert filler.counts.late == 1, "a frame of a group that was forgotten is as late as before"

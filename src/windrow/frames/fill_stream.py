@@ -3,7 +3,8 @@
 A `Filler` has some of a stream's groups, a *bucket*. It keeps frames until no further tuple can be in them, and tuples
 until no further frame can have them. Who knows that is punctuation: of the tuples, the watermark; of the frames, the
 watermark too, but for the groups that are known to have a frame under way. Fragments need no rule of their own: a piece
-tells how far its frame reaches already, so its tuples are matched and forgotten while the frame goes on.
+tells how far its frame reaches already, so its tuples are matched and forgotten while the frame goes on. Of the groups,
+only those with frames are remembered; a row that waits brings its key along.
 """
 
 from __future__ import annotations
@@ -365,11 +366,16 @@ class Filler:
 
     # Forgetting.
 
-    def _needed_from(self) -> Array:
-        """For each group, the least `on` that a frame can have of which not all is known."""
+    @property
+    def _bound(self) -> Any:
+        """The least `on` of a frame of which nothing is known, in a group without any that is open or under way."""
         clock = self.plan.clock
-        bound = clock.lowest if self.watermark is None else clock.after(self.watermark - self.plan.before)
-        needed = np.full(len(self.directory), bound, clock.dtype)
+        return clock.lowest if self.watermark is None else clock.after(self.watermark - self.plan.before)
+
+    def _needed_from(self) -> Array:
+        """For each group at hand, the least `on` that a frame can have of which not all is known."""
+        clock = self.plan.clock
+        needed = np.full(len(self.directory), self._bound, clock.dtype)
         np.minimum.at(needed, self.under_way.group, self.under_way.on)
         going_on = ~self.open.final
         np.minimum.at(needed, self.open.group[going_on], clock.after(self.open.reach[going_on]))
@@ -381,7 +387,7 @@ class Filler:
             return
         passed = due if self.plan.in_order else self.coming.passed(due, self.watermark)
         needed_from = self._needed_from()
-        least = needed_from.min(initial=self.plan.clock.greatest)
+        least = needed_from.min(initial=self._bound)
         self.kept.drop([piece for piece in self.kept.pieces if piece.high < least])
         # Once what waits here has doubled, all of it is looked through; else only what was read anyhow.
         all_of_it = self.kept.rows > 2 * self._looked_through + ROWS_A_PIECE
@@ -398,9 +404,23 @@ class Filler:
             self._looked_through = self.kept.rows
 
     def _needed(self, table: pa.Table, needed_from: Array) -> pa.Table:
-        return table.filter(pa.array(self.coming.instants(table) >= needed_from[self._groups(table)]))
+        group = self._groups(table)
+        # The rows that wait may be of groups that were forgotten since they have nothing open.
+        more = np.full(len(self.directory) - needed_from.size, self._bound, needed_from.dtype)
+        return table.filter(pa.array(self.coming.instants(table) >= np.append(needed_from, more)[group]))
 
     # The state as bytes.
+
+    def _remembered(self) -> tuple[pa.Table, Open, Placed]:
+        """The groups that have a frame, with these frames; any other is as if never seen, as its rows have its key."""
+        of_frames = np.concatenate([self.open.group, self.under_way.group])
+        codes, place = np.unique(of_frames, return_inverse=True)
+        if not self.plan.key_types:
+            codes, place = np.zeros(1, np.int64), of_frames
+        keys = {f"by{i}": key.take(pa.array(codes)) for i, key in enumerate(self.directory.keys())}
+        groups = pa.table({"group": np.arange(codes.size), **keys})
+        many = self.open.group.size
+        return groups, self.open._replace(group=place[:many]), self.under_way._replace(group=place[many:])
 
     def save(self) -> bytes:
         """All but the shelf."""
@@ -412,16 +432,15 @@ class Filler:
             "next": [self.coming.next, self.kept.next],
             "looked_through": self._looked_through,
         }
-        keys = dict(zip(self.plan.keys, self.directory.keys(), strict=True))
-        groups = pa.table({"group": np.arange(len(self.directory)), **keys})
-        open_frames = columns_of("", self.open)
+        groups, opened, under_way = self._remembered()
+        open_frames = columns_of("", opened)
         for j, kept in enumerate(self.states):
             open_frames |= kept.columns(f"aggregate{j}.")
         tables = [
             groups.replace_schema_metadata({"windrow": json.dumps(about)}),
             self.coming.index(),
             self.kept.index(),
-            pa.table(columns_of("", self.under_way)),
+            pa.table(columns_of("", under_way)),
             pa.table(open_frames),
         ]
         return save_tables(KIND, tables if self.rows is None else [*tables, self.rows])

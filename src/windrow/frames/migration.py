@@ -46,7 +46,7 @@ class OldBucket:
                 "for a batch with this version of Windrow, stop it and migrate then"
             )
         with reading():
-            head, _, index = tables
+            head, _, index, *_ = tables
             types = [head.schema.field(f"by{i}").type for i in range(len(about["plan"]["by"]))]
             store = GroupStore(shelf, types)
             store.restore(index)

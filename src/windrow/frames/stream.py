@@ -84,10 +84,14 @@ class StreamFramer:
         self.framer.directory = self.reader.directory
         self.arrivals = Arrivals(self.reader, self.shelf, self.plan.ordered)
         self.memory = Memory(self.arrivals, self.plan.keep_groups, self._adopt, _idle)
+        self._unreported: pa.Table | None = None
+        """The punctuation of the last progress; None if there was none."""
+        self._punctuated = False
 
     def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
         """Take in what arrived and go on to the watermark: the rows of the result, and the tuples that are late."""
         arrived = list(arrived)
+        self._punctuated = False
         if self.plan.ordered:
             self.memory.recall(arrived)
         due, late = self.arrivals.take(arrived, watermark)
@@ -113,14 +117,32 @@ class StreamFramer:
 
         This is the bucket's punctuation: any other frame that is still to be reported starts behind the watermark.
         """
-        self.memory.recall_all()
+        before = self._elsewhere()
         clock = self.plan.request.clock
         silent = self.framer.states[FRAGMENT].seen == 0
         groups, place = np.unique(self.framer.records.group[silent], return_inverse=True)
         starts = np.full(groups.size, clock.greatest, clock.dtype)
         np.minimum.at(starts, place, self.framer.records.start[silent])
         keys = {f"by{i}": key.take(pa.array(groups)) for i, key in enumerate(self.reader.directory.keys())}
-        return pa.table(keys | {"start": pa.array(starts)})
+        found = pa.table(keys | {"start": pa.array(starts)})
+        self._unreported = found if before is None else pa.concat_tables([before, found]).combine_chunks()
+        self._punctuated = True
+        return self._unreported
+
+    def _elsewhere(self) -> pa.Table | None:
+        """What was last found to be unreported of groups that are not at hand; if that is not known, all are recalled.
+
+        A group that is not at hand has not changed, so a batch need not look at all groups for its punctuation.
+        """
+        if self._unreported is None or not self.reader.directory.types:
+            self.memory.recall_all()
+            return None
+        known = Directory(self.reader.directory.types)
+        names = [f"by{i}" for i in range(len(known.types))]
+        known.restore([self._unreported.column(name) for name in names], len(self._unreported))
+        at_hand = known.encode(self.reader.directory.keys())
+        left = np.setdiff1d(np.arange(len(self._unreported)), at_hand)
+        return self._unreported.take(pa.array(left))
 
     # Framing.
 
@@ -187,7 +209,8 @@ class StreamFramer:
         types = {f"by{i}": kind for i, kind in enumerate(self.reader.directory.types)}
         types["clock"] = self.plan.request.clock.type
         head = pa.schema(types.items(), metadata={"windrow": json.dumps(about)}).empty_table()
-        return save_tables(KIND, [head, self.arrivals.waiting.index(), self.memory.store.index()])
+        tables = [head, self.arrivals.waiting.index(), self.memory.store.index()]
+        return save_tables(KIND, [*tables, self._unreported] if self._punctuated else tables)
 
     @property
     def held(self) -> dict[str, int]:
@@ -226,9 +249,10 @@ class StreamFramer:
         about = about_of(tables[0])
         check_state(about, VERSION, plan.fingerprint)
         with reading():
-            _, waiting, index = tables
+            _, waiting, index, *unreported = tables
             bucket.arrivals.restore(about, waiting)
             bucket.memory.store.restore(index)
+            bucket._unreported = unreported[0] if unreported else None
         return bucket
 
 

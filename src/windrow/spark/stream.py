@@ -267,11 +267,11 @@ class BucketProcessor(StatefulProcessor):
         reached = 0 if self.plan.ordered else timer_values.getCurrentWatermarkInMs()
         warn_if_ahead(reached, time.time())
         found, late = bucket.step(arrived, 1000 * reached if reached > 0 else None)
+        punctuation = [bucket.unreported()] if self.punctuates and isinstance(bucket, StreamFramer) else []
         event = None if self.plan.ordered else bucket.next_event()
         self.state.save(bucket.save(), None if event is None else -(-event // 1000), reached, expired)
         found += [] if self.late is None else [late_rows(table, self.plan, self.late) for table in late if len(table)]
         told = asdict(bucket.arrivals.counts) | bucket.held | {"dropped": dropped, "bucket": key}
-        punctuation = [bucket.unreported()] if self.punctuates and isinstance(bucket, StreamFramer) else []
         told |= {"open": pack(punctuation), "data": pack(found)}
         return pd.DataFrame({name: [value] for name, value in told.items()})
 
