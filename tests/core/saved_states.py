@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+import test_assembly as assembling
 import test_filler as filling
 import test_windows as sliding
 import windrow as wr
 from test_stream import Dictionary, plan_for, tuples
+from windrow.frames.assembly import Assembly
 from windrow.frames.fill_stream import Filler
-from windrow.frames.packing import save_tables, saved_tables
+from windrow.frames.packing import save_tables
 from windrow.frames.shelf import ROWS, piece_of
 from windrow.frames.stream import StreamFramer
 from windrow.synopses import SYNOPSES, Accuracy, BernoulliSample, Retention, Synopsis
@@ -89,7 +91,20 @@ def fill(agg: dict[str, Any]) -> Saved:
 
 def assemble() -> Saved:
     """Pieces of frames whose last one has not come."""
-    return Saved("assemble", save_tables("assemble", [MORE]), lambda data: saved_tables(data, "assemble"))
+    shelf, (*early, last) = Dictionary(), assembling.pieces_of("a", 0, 0, [2, 3, 1])
+    assembly = Assembly(["g"], assembling.SCHEMA, shelf)
+    assembly.step([assembling.table_of(early)])
+
+    def use(loaded: Assembly) -> pa.Table:
+        found = loaded.step([assembling.table_of([last])])
+        assert found.num_rows == 1
+        loaded.save()
+        return found
+
+    def load(data: bytes) -> Assembly:
+        return Assembly.load(data, ["g"], assembling.SCHEMA, Dictionary(shelf))
+
+    return Saved("assemble", assembly.save(), load, use, shelf)
 
 
 def waiting() -> Saved:

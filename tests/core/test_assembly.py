@@ -8,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windrow as wr
-from windrow.frames.assembly import Assembly, put_together
+from test_stream import Dictionary
+from windrow.errors import SourceError
+from windrow.frames.assembly import KIND, Assembly, put_together
+from windrow.frames.packing import save_tables
 
 SCHEMA = pa.schema(
     [
@@ -90,13 +93,14 @@ def test_a_stream_returns_each_frame_once_when_its_last_missing_fragment_comes(
     pieces = [piece for frame in frames for piece in frame]
     repeats = data.draw(st.lists(st.sampled_from(pieces)))
     arriving = data.draw(st.permutations(pieces + repeats))
-    assembly, found, seen = Assembly(["g"], SCHEMA), [], []
+    shelf = Dictionary()
+    assembly, found, seen = Assembly(["g"], SCHEMA, shelf), [], []
     while arriving:
         n = data.draw(st.integers(1, len(arriving)))
         seen += arriving[:n]
         found.append(assembly.step([table_of(arriving[:n])]))
         arriving = arriving[n:]
-        assembly = Assembly.load(assembly.save(), ["g"], SCHEMA)
+        assembly = Assembly.load(assembly.save(), ["g"], SCHEMA, shelf)
         there = [frame for frame in frames if all(piece in seen for piece in frame)]
         assert rows_of(pa.concat_tables(found)) == whole(there)
 
@@ -117,7 +121,54 @@ def test_a_fragment_past_the_last_one_is_refused() -> None:
 
 
 def test_a_number_that_is_used_again_is_refused_not_taken_for_a_repeat() -> None:
-    assembly = Assembly(["g"], SCHEMA)
+    assembly = Assembly(["g"], SCHEMA, Dictionary())
     assert assembly.step([table_of(pieces_of("a", 0, 0, [2]))]).num_rows == 1
     with pytest.raises(wr.DataError, match="its number has been used again"):
         assembly.step([table_of(pieces_of("a", 0, 100, [2]))])
+
+
+def test_a_stream_without_groups_is_assembled_too() -> None:
+    shelf = Dictionary()
+    assembly = Assembly([], SCHEMA, shelf)
+    first, second = pieces_of("a", 0, 0, [2, 4])
+    assert assembly.step([table_of([second])]).num_rows == 0
+    assembly = Assembly.load(assembly.save(), [], SCHEMA, shelf)
+    assert assembly.step([table_of([first])])["count"].to_pylist() == [6]
+    assembly = Assembly.load(assembly.save(), [], SCHEMA, shelf)
+    assert assembly.step([table_of([first, second])]).num_rows == 0, "repeats"
+
+
+def test_a_batch_writes_the_groups_that_it_has_fragments_of() -> None:
+    written = []
+    for groups in (500, 5_000):
+        shelf = Dictionary()
+        assembly = Assembly(["g"], SCHEMA, shelf)
+        assembly.step([table_of([piece for g in range(groups) for piece in pieces_of(f"g{g}", 0, 0, [2])])])
+        state, before = assembly.save(), set(shelf)
+        for number in (1, 2, 3):
+            assembly = Assembly.load(state, ["g"], SCHEMA, shelf)
+            assert assembly.step([table_of(pieces_of("g7", number, 9 * number, [2, 1]))]).num_rows == 1
+            state = assembly.save()
+        written.append(len(state) + sum(len(shelf[piece]) for piece in set(shelf) - before))
+        assert assembly.store.live == groups
+    assert written[1] < 1.5 * written[0]
+
+
+def test_a_state_of_an_older_version_is_refused_by_its_version() -> None:
+    about = {"windrow": '{"version": 2, "plan": {"by": ["g"]}}'}
+    state = save_tables(KIND, [pa.table({}).replace_schema_metadata(about), pa.table({}), table_of([])])
+    with pytest.raises(SourceError, match="of version 2, written by an older Windrow"):
+        Assembly.load(state, ["g"], SCHEMA, Dictionary())
+
+
+def test_columns_of_fragments_may_have_any_name() -> None:
+    shelf, names = (
+        Dictionary(),
+        ["group" if name == "g" else "below" if name == "total" else name for name in SCHEMA.names],
+    )
+    schema = table_of([]).rename_columns(names).schema
+    assembly = Assembly(["group"], schema, shelf)
+    first, second = (table_of([piece]).rename_columns(names) for piece in pieces_of("a", 0, 0, [2, 4]))
+    assert assembly.step([second]).num_rows == 0
+    assembly = Assembly.load(assembly.save(), ["group"], schema, shelf)
+    assert assembly.step([first])["group"].to_pylist() == ["a"]

@@ -20,12 +20,14 @@ from windrow.errors import DataError, SourceError
 from windrow.frames.clock import Clock
 from windrow.frames.groups import Directory
 from windrow.frames.packing import about_of, check_state, save_tables, saved_tables
-from windrow.saved import check_indices, check_that, reading
+from windrow.frames.shelf import Shelf
+from windrow.frames.store import DUE, GONE, HASH, NO_EVENT, Entries, GroupStore, follow, hashes_of
+from windrow.saved import reading
 
 Codes = npt.NDArray[np.int64]
 
 KIND = "assemble"
-VERSION = 2
+VERSION = 3
 MARKS = ("fragment", "final")
 CONTENT = ("start", "end", "closed_at", "count", "final")
 """What two deliveries of one fragment have in common."""
@@ -138,32 +140,69 @@ def _directory(schema: pa.Schema, by: Sequence[str]) -> Directory:
 class Assembly:
     """One bucket of a stream of fragments: those that wait for the rest of their frame, and which frames are done.
 
-    Frame numbers of a group are consecutive, so what is done is a count per group and the few frames ahead of it.
+    Frame numbers of a group are consecutive, so what is done is a count per group and the few frames ahead of it. The
+    groups are in a store: a batch reads and writes those that it has fragments of.
     """
 
-    def __init__(self, by: Sequence[str], schema: pa.Schema) -> None:
+    def __init__(self, by: Sequence[str], schema: pa.Schema, shelf: Shelf) -> None:
         self.by, self.waiting = list(by), schema.empty_table()
         self.clock = Clock.of(schema.field("start").type, "start")
         self.directory = _directory(schema, by)
+        self.store = GroupStore(shelf, self.directory.types)
         self.below = np.zeros(0, np.int64)
-        """Per group, the number below which all frames are done."""
+        """Per group at hand, the number below which all frames are done."""
         self.latest = np.zeros(0, self.clock.dtype)
-        """Per group, the greatest `end` of the frames that are done."""
+        """Per group at hand, the greatest `end` of the frames that are done."""
         self.ahead: set[tuple[int, int]] = set()
+        self._at_hand = np.zeros(0, np.bool_)
+        """Of which groups everything is known: whatever the store had of them was read."""
+        self._touched = np.zeros(0, np.bool_)
+        self._stored = np.zeros(0, np.bool_)
 
     def step(self, arrived: Iterable[pa.Table]) -> pa.Table:
         """Take in fragments and return the frames that are whole with them."""
+        arrived = list(arrived)
+        self._recall(arrived)
         fresh = [self._not_done(table) for table in arrived]
         whole, self.waiting = put_together(pa.concat_tables([self.waiting, *fresh]), self.by)
         self._finish(whole)
         return whole
 
-    def _groups(self, table: pa.Table) -> Codes:
-        group = self.directory.encode([table[name] for name in self.by], table.num_rows)
+    def _groups(self, table: pa.Table, names: Sequence[str] | None = None) -> Codes:
+        columns = [table[name] for name in (self.by if names is None else names)]
+        group = self.directory.encode(columns, table.num_rows)
         more = len(self.directory) - self.below.size
         self.below = np.append(self.below, np.zeros(more, np.int64))
         self.latest = np.append(self.latest, np.full(more, self.clock.lowest, self.clock.dtype))
+        none = np.zeros(more, np.bool_)
+        self._at_hand, self._touched, self._stored = (
+            np.append(flags, none) for flags in (self._at_hand, self._touched, self._stored)
+        )
         return group
+
+    def _recall(self, arrived: Sequence[pa.Table]) -> None:
+        """Have the groups of fragments at hand; all of them will be written."""
+        codes = np.unique(np.concatenate([np.empty(0, np.int64), *(self._groups(table) for table in arrived)]))
+        fresh = codes[~self._at_hand[codes]]
+        self._at_hand[codes] = self._touched[codes] = True
+        if fresh.size and self.store.pieces:
+            keys = [key.take(pa.array(fresh)) for key in self.directory.keys()]  # noqa: SIM118 - it is no dictionary
+            entries = self.store.find(hashes_of(keys, fresh.size))
+            if entries is not None:
+                with reading():
+                    self._adopt(entries, fresh)
+
+    def _adopt(self, entries: Entries, wanted: Codes) -> None:
+        """Take over what the store knows of some groups; a few entries may be of others."""
+        codes = self._groups(entries.groups, self._keys)
+        rows = np.flatnonzero(np.isin(codes, wanted))
+        groups, (ahead, waiting) = entries.take(rows)
+        codes = codes[rows]
+        self._stored[codes] = True
+        self.below[codes], self.latest[codes] = (groups[name].to_numpy() for name in ("below", "latest"))
+        self.ahead.update(zip(codes[ahead["group"].to_numpy()].tolist(), ahead["frame"].to_pylist(), strict=True))
+        fragments = waiting.drop_columns("group").rename_columns(self.waiting.column_names)
+        self.waiting = pa.concat_tables([self.waiting, fragments.cast(self.waiting.schema)])
 
     def _not_done(self, table: pa.Table) -> pa.Table:
         group, frame = self._groups(table), _integers(table, "frame")
@@ -192,21 +231,44 @@ class Assembly:
     # The state as bytes.
 
     @property
+    def _keys(self) -> list[str]:
+        """What the columns of a group are called in the store."""
+        return [f"by{i}" for i in range(len(self.by))]
+
+    @property
     def _plan(self) -> dict[str, Any]:
         """What the state depends on."""
         return {"by": self.by, "columns": {field.name: str(field.type) for field in self.waiting.schema}}
 
     def save(self) -> bytes:
-        """Return the state: what is done per group, frames ahead of that, and the fragments that wait."""
-        keys = {f"by{i}": key for i, key in enumerate(self.directory.keys())}
+        """Write the groups that were touched to the shelf, and return the rest of the state: an index of it."""
+        self._write(np.flatnonzero(self._touched))
         about = json.dumps({"version": VERSION, "plan": self._plan})
-        done = pa.table({**keys, "below": self.below, "latest": self.latest})
+        return save_tables(KIND, [pa.table({}).replace_schema_metadata({"windrow": about}), self.store.index()])
+
+    def _write(self, codes: Codes) -> None:
+        """Write, per group, what is done, the frames ahead of that, and the fragments that wait."""
+        keys = [key.take(pa.array(codes)) for key in self.directory.keys()]  # noqa: SIM118 - it is no dictionary
+        groups = dict(zip(self._keys, keys, strict=True)) | {
+            HASH: hashes_of(keys, codes.size),
+            DUE: np.full(codes.size, NO_EVENT),
+            GONE: np.zeros(codes.size, np.bool_),
+            "below": self.below[codes],
+            "latest": self.latest[codes],
+        }
+        place = np.full(len(self.directory), -1, np.int64)
+        place[codes] = np.arange(codes.size)
         group, frame = np.array(sorted(self.ahead), np.int64).reshape(-1, 2).T
-        tables = [done.replace_schema_metadata({"windrow": about}), pa.table({"group": group, "frame": frame})]
-        return save_tables(KIND, [*tables, self.waiting])
+        # A column of the fragments may be called "group" too, so they are stored by position.
+        plain = self.waiting.rename_columns([f"c{i}" for i in range(self.waiting.num_columns)])
+        waiting = plain.add_column(0, "group", pa.array(self._groups(self.waiting)))
+        parts = (pa.table({"group": group, "frame": frame}), waiting)
+        self.store.live += int((~self._stored[codes]).sum())
+        self.store.add([Entries(pa.table(groups), tuple(follow(part, place) for part in parts))])
+        self._stored[codes], self._touched[codes] = True, False
 
     @classmethod
-    def load(cls, data: bytes, by: Sequence[str], schema: pa.Schema) -> Assembly:
+    def load(cls, data: bytes, by: Sequence[str], schema: pa.Schema, shelf: Shelf) -> Assembly:
         """Return the bucket as it was saved."""
         tables = saved_tables(data, KIND)
         if len(tables) == 1:
@@ -214,13 +276,9 @@ class Assembly:
                 "the checkpoint holds a state of wr.assemble of version 1, in which fragments have lost their numbers; "
                 "start with a new checkpoint"
             )
-        assembly = cls(by, schema)
+        assembly = cls(by, schema, shelf)
+        check_state(about_of(tables[0]), VERSION, assembly._plan)
         with reading():
-            done, ahead, assembly.waiting = tables
-            check_state(about_of(done), VERSION, assembly._plan)
-            assembly.directory.encode([done[f"by{i}"] for i in range(len(by))], done.num_rows)
-            check_that(done.num_rows == len(assembly.directory) or not by, "each group once")
-            assembly.below, assembly.latest = (np.array(done[name].to_numpy()) for name in ("below", "latest"))
-            check_indices("groups", ahead["group"].to_numpy(), done.num_rows)
-            assembly.ahead = set(zip(ahead["group"].to_pylist(), ahead["frame"].to_pylist(), strict=True))
+            _, index = tables
+            assembly.store.restore(index)
         return assembly

@@ -19,6 +19,7 @@ from windrow.spark.arguments import check_dataframe
 from windrow.spark.buckets import (
     BUCKETS,
     StateKind,
+    StateShelf,
     check_state_store,
     in_buckets,
     out_of_buckets,
@@ -173,6 +174,7 @@ class Assembler(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name what is kept."""
         self.state = handle.getValueState("open", "data binary")
+        self.shelf = StateShelf(handle, "assembled")
         self.kind = StateKind(handle, KIND)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
@@ -182,7 +184,8 @@ class Assembler(StatefulProcessor):
             saved = self.state.get()
             if saved is None:
                 self.kind.settle()
-            assembly = Assembly.load(saved[0], self.by, self.schema) if saved else Assembly(self.by, self.schema)
+            bucket = (self.by, self.schema, self.shelf)
+            assembly = Assembly.load(saved[0], *bucket) if saved else Assembly(*bucket)
             whole = assembly.step(arrived)
             self.state.update((assembly.save(),))
         yield pd.DataFrame({"data": [pack([whole.drop_columns(list(MARKS))])]})
