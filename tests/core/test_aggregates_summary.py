@@ -8,11 +8,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import test_filler as filling
+import test_windows as sliding
 import windrow as wr
+from test_stream import Dictionary
 from windrow.aggregates.keeper import ALL_VALID, Keeper, Values
 from windrow.aggregates.states import States
 from windrow.errors import DataError, SpecError
+from windrow.frames.fill_stream import Filler
+from windrow.frames.filling import Rows, Summary
 from windrow.frames.in_process import Case
+from windrow.windows import Tumbling
+from windrow.windows.stream import StreamSlider
 
 N = 60_000
 KINDS = [pa.float64(), pa.int64()]
@@ -120,3 +127,41 @@ def test_values_that_come_again_do_not_count_towards_the_limit() -> None:
 def test_a_limit_is_a_whole_number(most: Any) -> None:
     with pytest.raises(SpecError, match="max_values="):
         wr.mode("x", max_values=most)
+
+
+def slide_over(groups: list[int], most: int, batches: int) -> None:
+    """A median over windows of these groups, as a stream gathers them in so many batches."""
+    slide = sliding.slide_of([Tumbling(1_000)], {"m": wr.median("v", max_values=most)})
+    bucket = StreamSlider(sliding.plan_of(slide), Dictionary())
+    rows = [sliding.Tuple(g, t, t) for t in range(100) for g in groups]
+    size = -(-len(rows) // batches)
+    for at in range(0, len(rows), size):
+        bucket.step([sliding.table_of(rows[at : at + size])], None)
+    bucket.step([], 5_000)
+    bucket.finish()
+
+
+@pytest.mark.parametrize("batches", [1, 7])
+def test_the_group_of_a_window_with_too_many_values_is_named(batches: int) -> None:
+    slide_over([3], 100, batches)
+    with pytest.raises(DataError, match=r"more than 50 different values of column 'v'.* It is a window of group 3"):
+        slide_over([3], 50, batches)
+
+
+def test_a_filled_frame_with_too_many_values_is_named() -> None:
+    plan = filling.plan_for(filling.Story({}, [], [], []), {"m": wr.median("v", max_values=50)})
+    rows = filling.tuples_table([filling.Tuple("b", t, t, t, 0) for t in range(100)])
+    filler = Filler(plan, Dictionary())
+    with pytest.raises(DataError, match=r"more than 50 .* It is the frame of group 'b' that starts at 2$"):
+        filler.step([rows], [filling.pieces_table([filling.Piece("b", 0, 2, 99, 0, True, 0)])], 200, None)
+
+
+def test_a_frame_of_a_table_with_too_many_values_is_named() -> None:
+    keeper = Keeper(wr.median("v", max_values=50), pa.int64())
+    summary = Summary([keeper], np.dtype(np.int64), ["g"], "start")
+    opens = np.zeros(101, np.bool_)
+    opens[0] = True
+    rows = Rows(np.zeros(101, np.int64), np.arange(-1, 100), opens, np.array([99]))
+    frames, values = pa.table({"g": ["b"], "start": [0]}), Values(np.arange(101), ALL_VALID)
+    with pytest.raises(DataError, match=r"more than 50 .* It is the frame of group 'b' that starts at 0$"):
+        summary.add(rows, frames, [values])

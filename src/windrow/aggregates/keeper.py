@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,7 +14,7 @@ from windrow.aggregates.base import AggregateFunction
 from windrow.aggregates.compiled import Algebra, algebra_for
 from windrow.aggregates.runs import TooManyValuesError, append, append_parts, check_lengths, no_runs
 from windrow.aggregates.states import States, as_objects
-from windrow.errors import DataError, TypeMismatchError
+from windrow.errors import DataError, TypeMismatchError, quoted
 
 Array: TypeAlias = npt.NDArray[Any]
 ALL_VALID = np.empty(0, np.bool_)
@@ -27,6 +27,27 @@ class LimitError(DataError):
     def __init__(self, message: str, state: int) -> None:
         super().__init__(message)
         self.state = state
+
+
+@contextmanager
+def naming(which: Callable[[int], str]) -> Iterator[None]:
+    """Add to the error for a state with too many values which one it is, as `which` says; "" if nothing is known."""
+    try:
+        yield
+    except LimitError as problem:
+        said = which(problem.state)
+        raise DataError(f"{problem}. It is {said}" if said else str(problem)) from None
+
+
+def described(what: str, key: Sequence[Any], start: Any = None) -> str:
+    """A frame or window in words, by its group and where it starts, as far as these are known.
+
+    >>> described("the frame", ("m4",), 60)
+    "the frame of group 'm4' that starts at 60"
+    """
+    whose = f" of group {quoted(key[0] if len(key) == 1 else tuple(key))}" if key else ""
+    where = "" if start is None else f" that starts at {start}"
+    return f"{what}{whose}{where}"
 
 
 class Values(NamedTuple):

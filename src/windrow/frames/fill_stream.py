@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.aggregates.keeper import Keeper, Values, read_numbers, read_values
+from windrow.aggregates.keeper import Keeper, Values, described, naming, read_numbers, read_values
 from windrow.frames.clock import LARGEST, Clock
 from windrow.frames.filling import Pairs, Placed, pairs_of, taken
 from windrow.frames.groups import Directory
@@ -310,7 +311,8 @@ class Filler:
         if self.rows is not None:
             filled = self.rows.take(pa.array(gone))
             for j, keeper in enumerate(self.plan.keepers):
-                filled = filled.append_column(f"aggregate{j}", keeper.finish(self.states[j].take(gone)))
+                with self._naming(self.open.take(gone)):
+                    filled = filled.append_column(f"aggregate{j}", keeper.finish(self.states[j].take(gone)))
             found.append(filled)
             self.rows = self.rows.take(pa.array(left))
         self.open = self.open.take(left)
@@ -362,7 +364,17 @@ class Filler:
         for some in pairs:
             slot = some.slot if slots is None else slots[some.slot]
             for keeper, kept, column in zip(self.plan.keepers, self.states, values, strict=True):
-                keeper.accumulate(kept, slot.reshape(-1, 1), taken(column, some.row))
+                with self._naming(self.open):
+                    keeper.accumulate(kept, slot.reshape(-1, 1), taken(column, some.row))
+
+    def _naming(self, frames: Open) -> AbstractContextManager[None]:
+        """Say which frame has too many values."""
+
+        def which(k: int) -> str:
+            start = self.plan.clock.write(pa.array(frames.start[k : k + 1]))[0].as_py()
+            return described("the frame", self.directory.key(int(frames.group[k])), start)
+
+        return naming(which)
 
     # Forgetting.
 

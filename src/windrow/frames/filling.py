@@ -9,6 +9,7 @@ a pair, however the frames overlap; and what it remembers from batch to batch is
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from numba import njit
 
-from windrow.aggregates.keeper import Keeper, Values
+from windrow.aggregates.keeper import Keeper, Values, described, naming
 from windrow.aggregates.states import States
 from windrow.frames.records import Array
 
@@ -158,9 +159,13 @@ class Tagger:
 class Summary:
     """Aggregates the tuples of each frame; a frame comes out once no further tuple can be in it."""
 
-    def __init__(self, keepers: Sequence[Keeper], dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, keepers: Sequence[Keeper], dtype: np.dtype[Any], keys: Sequence[str] = (), start: str | None = None
+    ) -> None:
         self._keepers = keepers
         self._sweep = Sweep(dtype)
+        self._keys, self._start = keys, start
+        """The columns of a frame by which errors name it."""
         self._frames: pa.Table | None = None
         self._states = [keeper.empty(0) for keeper in keepers]
 
@@ -174,7 +179,8 @@ class Summary:
         states = [keeper.extended(kept, len(frames)) for kept, keeper in zip(self._states, self._keepers, strict=True)]
         for pairs in self._sweep.pairs(rows):
             for keeper, kept, column in zip(self._keepers, states, values, strict=True):
-                keeper.accumulate(kept, pairs.slot.reshape(-1, 1), taken(column, pairs.row))
+                with self._naming(frames):
+                    keeper.accumulate(kept, pairs.slot.reshape(-1, 1), taken(column, pairs.row))
         left = self._sweep.left
         done = np.delete(np.arange(len(frames)), left)
         self._frames = frames.take(left)
@@ -188,8 +194,18 @@ class Summary:
 
     def _finished(self, frames: pa.Table, states: Sequence[States]) -> pa.Table:
         for j, (keeper, kept) in enumerate(zip(self._keepers, states, strict=True)):
-            frames = frames.append_column(f"aggregate{j}", keeper.finish(kept))
+            with self._naming(frames):
+                frames = frames.append_column(f"aggregate{j}", keeper.finish(kept))
         return frames
+
+    def _naming(self, frames: pa.Table) -> AbstractContextManager[None]:
+        """Say which frame has too many values."""
+
+        def which(k: int) -> str:
+            start = None if self._start is None else frames[self._start][k].as_py()
+            return described("the frame", [frames[name][k].as_py() for name in self._keys], start)
+
+        return naming(which)
 
 
 def taken(values: Values, rows: Indices) -> Values:

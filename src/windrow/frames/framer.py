@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction
-from windrow.aggregates.keeper import Keeper, LimitError, Values
+from windrow.aggregates.keeper import Keeper, Values, described, naming
 from windrow.aggregates.states import States
-from windrow.errors import DataError, quoted
+from windrow.errors import DataError
 from windrow.frames.base import Scheme, is_missing
 from windrow.frames.clock import Clock
 from windrow.frames.groups import Directory
@@ -187,19 +187,15 @@ class Framer:
             out.append(states)
         return tuple(out)
 
-    @contextmanager
-    def _naming(self, records: Records) -> Iterator[None]:
+    def _naming(self, records: Records) -> AbstractContextManager[None]:
         """Say of which frame a state has too many values."""
-        try:
-            yield
-        except LimitError as problem:
-            k = problem.state
+
+        def which(k: int) -> str:
             start = self.clock.write(pa.array(records.start[k : k + 1]))[0].as_py()
-            whose = ""
-            if self.directory is not None and (keys := self.directory.keys()):
-                key = tuple(column[int(records.group[k])].as_py() for column in keys)
-                whose = f" of group {quoted(key[0] if len(key) == 1 else key)}"
-            raise DataError(f"{problem}. It is the frame{whose} that starts at {start}") from None
+            key = () if self.directory is None else self.directory.key(int(records.group[k]))
+            return described("the frame", key, start)
+
+        return naming(which)
 
     def _carry(self, records: Records, states: tuple[States, ...], left: npt.NDArray[np.int64]) -> None:
         place = np.full(records.group.size + 1, -1, np.int64)

@@ -64,6 +64,10 @@ class Directory:
             self._keys[i] = [pa.concat_arrays(parts) if parts else pa.array([], kind)]
         return [whole for (whole,) in self._keys]
 
+    def key(self, code: int) -> tuple[Any, ...]:
+        """The values of the `by` columns of one group."""
+        return tuple(column[code].as_py() for column in self.keys())
+
     def _look_up(self, column: pa.Array) -> Codes | None:
         if self._codes or not len(column):
             return None

@@ -13,7 +13,7 @@ from windrow.frames.duration import Duration
 from windrow.spark.arguments import check_switch
 from windrow.spark.batch import plan_frames
 from windrow.spark.parquet import ParquetSource
-from windrow.spark.plans import Choice
+from windrow.spark.plans import Choice, held_values
 from windrow.spark.resolve import AUTO
 from windrow.spark.slide import Using, Windows, plan_slide
 from windrow.spark.stream import StreamOptions
@@ -66,17 +66,5 @@ def explain(
     if using is not None and not is_one_of(using, (AUTO,)):
         raise UnsupportedError(f"using={quoted(using)} is for windows, and {what!r} gives frames")
     choice = plan_frames(source, what, *common, options)[0]
-    return choice if choice.plan == "native" else Choice(choice.plan, (*choice.reasons, *_held(agg or {})))
-
-
-def _held(agg: Mapping[str, AggregateFunction]) -> list[str]:
-    """Which aggregates hold the values of open frames, and how many."""
-    notes = []
-    for name, aggregate in agg.items():
-        if aggregate.rank_error:
-            notes.append(f"{name!r} holds a summary of each open frame, within eps={aggregate.rank_error}")
-        elif aggregate.most_values is not None:
-            hint = "; eps= makes it a summary" if aggregate.ranks_suffice else ""
-            most = f"up to max_values={aggregate.most_values:,}"
-            notes.append(f"{name!r} holds every different value of each open frame, {most}{hint}")
-    return notes
+    held = [] if choice.plan == "native" else held_values(agg or {}, "open frame")
+    return Choice(choice.plan, (*choice.reasons, *held))

@@ -248,7 +248,8 @@ def aggregate_sorted(layout: Layout, meeting: Meeting, values: Sequence[str | No
 
     def aggregate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         keepers = meeting.keepers
-        summary = Summary(keepers, layout.clock.dtype)
+        at = dict(zip(layout.names, layout.out, strict=False))
+        summary = Summary(keepers, layout.clock.dtype, [at[name] for name in meeting.frame_keys], at[meeting.start])
         for table, frames, rows in layout.read(batches):
             done = summary.add(rows, frames.select(layout.out), read_values(keepers, values, table))
             yield from done.rename_columns(layout.names).to_batches()

@@ -249,7 +249,7 @@ def _as_rows(request: Slide, layout: Layout, read: Callable[[int], Iterator[pa.T
 
 def _gathered(request: Slide, reader: Reader, tables: Iterable[pa.Table]) -> Iterator[tuple[Panes, list[States]]]:
     """The panes of a task's tuples, which come in any order."""
-    gatherer, heap = Gatherer(request), PaneHeap(request)
+    gatherer, heap = Gatherer(request, directory=reader.directory), PaneHeap(request, reader.directory)
     for table in tables:
         yield from heap.add(*gatherer.gather(reader.read(table)))
     yield from heap.rest()
@@ -295,7 +295,7 @@ def _slide_sorted(request: Slide, layout: Layout) -> MapInArrow:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reader = Reader(request, layout)
         slider = Slider(request, reader.directory)
-        gatherer = Gatherer(request, slider.kept)
+        gatherer = Gatherer(request, slider.kept, reader.directory)
         for table in whole_instants(in_larger_tables(batches), layout.on, request.clock):
             slider.add(*gatherer.gather(read_in_order(reader, table)))
             yield from _batches(slider.report(gatherer.past(slider.latest())))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
+from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError, UnsupportedError, is_one_of, quoted
 from windrow.frames.request import Asked
 from windrow.spark.arguments import check_dataframe
@@ -69,3 +70,16 @@ def spark_schema(
     return StructType(
         [StructField(f.name, found.get(f.name) or from_arrow_type(f.type), f.name not in never_null) for f in schema]
     )
+
+
+def held_values(agg: Mapping[str, AggregateFunction], of: str) -> list[str]:
+    """Which aggregates hold the values of each open frame or window, and how many."""
+    notes = []
+    for name, aggregate in agg.items():
+        if aggregate.rank_error:
+            notes.append(f"{name!r} holds a summary of each {of}, within eps={aggregate.rank_error}")
+        elif aggregate.most_values is not None:
+            hint = "; eps= makes it a summary" if aggregate.ranks_suffice else ""
+            most = f"up to max_values={aggregate.most_values:,}"
+            notes.append(f"{name!r} holds every different value of each {of}, {most}{hint}")
+    return notes

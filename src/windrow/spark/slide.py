@@ -26,7 +26,7 @@ from windrow.spark.panes import (
     windows_of_panes,
 )  # fmt: skip
 from windrow.spark.parquet import ParquetSource, check_files
-from windrow.spark.plans import Choice, check_call, spark_schema
+from windrow.spark.plans import Choice, check_call, held_values, spark_schema
 from windrow.spark.resolve import AUTO, resolve_windows
 from windrow.spark.scan import ScanSource, scan_source
 from windrow.spark.stream import StreamOptions, check_stream, in_stream, with_late
@@ -169,6 +169,9 @@ def plan_slide(
     else:
         options.refuse_for_tables()
         choice, result = _tabled(source, df, request, nulls_on, plan)
+    if choice.plan != "native":
+        paned = {name: aggregate for j, (name, aggregate) in enumerate(request.agg.items()) if j in request.paned}
+        kept = (*kept, *held_values(paned, "window"))
     return Choice(choice.plan, (*choice.reasons, *kept)), result
 
 

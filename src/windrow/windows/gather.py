@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from windrow.aggregates.keeper import ALL_VALID, Values
+from windrow.aggregates.keeper import ALL_VALID, Values, described, naming
 from windrow.aggregates.states import States
 from windrow.errors import DataError
 from windrow.frames.framer import Tuples
+from windrow.frames.groups import Directory
 from windrow.windows.kept import Kept
 from windrow.windows.panes import Indices, Panes
 from windrow.windows.request import Slide
@@ -23,14 +25,29 @@ WIDEST = 4
 """A table with a place for each group and each pane is used where it is at most so many times as long as the batch."""
 
 
+def naming_window(directory: Directory | None, group: Indices) -> AbstractContextManager[None]:
+    """Say of which group a window or pane has too many values; `group` has that of each state."""
+
+    def which(k: int) -> str:
+        key = () if directory is None else directory.key(int(group[k]))
+        return described("a window", key) if key else ""
+
+    return naming(which)
+
+
 class Gatherer:
     """Puts tuples into panes. Where windows are counted, it counts the tuples, or the distinct times, of each group.
 
     Values of aggregates that synopses keep go to `kept`.
     """
 
-    def __init__(self, slide: Slide, kept: Mapping[tuple[int, int], Kept] | None = None) -> None:
-        self.kept = kept or {}
+    def __init__(
+        self,
+        slide: Slide,
+        kept: Mapping[tuple[int, int], Kept] | None = None,
+        directory: Directory | None = None,
+    ) -> None:
+        self.directory, self.kept = directory, kept or {}
         self.slide, self.keepers, self.pane = slide, slide.pane_keepers, slide.pane
         self.counted = np.empty(0, np.int64)
         """How many tuples, or distinct times, each group had …"""
@@ -46,7 +63,8 @@ class Gatherer:
         states = []
         for keeper, values in zip(self.keepers, [*read, *ends], strict=True):
             states.append(keeper.empty(panes.group.size))
-            keeper.accumulate(states[-1], slots.reshape(-1, 1), values)
+            with naming_window(self.directory, panes.group):
+                keeper.accumulate(states[-1], slots.reshape(-1, 1), values)
         for (j, _), kept in self.kept.items():
             kept.add(tuples.group, place, tuples.values[j])
         return panes, states

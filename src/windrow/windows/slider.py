@@ -20,7 +20,7 @@ from windrow.aggregates.states import States
 from windrow.frames.groups import Directory
 from windrow.windows.bounds import as_instants, check_panes
 from windrow.windows.changes import Changes
-from windrow.windows.gather import differs
+from windrow.windows.gather import differs, naming_window
 from windrow.windows.panes import NEVER, Indices, Panes, Progress, Ranges, combined, needed_from, windows_over
 from windrow.windows.request import Slide
 
@@ -54,7 +54,8 @@ class Slider:
         self.grow()
         if self.slide.unit == "time":
             check_panes(panes.number, self.shapes, self.pane, self.slide.clock, self.slide.on)
-        self.panes, self.states = merged(self.keepers, [(self.panes, self.states), (panes, list(states))])
+        pieces = [(self.panes, self.states), (panes, list(states))]
+        self.panes, self.states = merged(self.keepers, pieces, self.directory)
 
     def grow(self) -> None:
         """Make room for groups that were not met before."""
@@ -124,8 +125,7 @@ class Slider:
         table = pa.table([*columns, start, end, pa.array(ranges.complete), *results], schema=slide.schema)
         return table.filter(self.changes[k].found(ranges.group, results)) if self.changes else table
 
-    @staticmethod
-    def _results(keeper: Keeper, states: States, ranges: Ranges) -> pa.Array:
+    def _results(self, keeper: Keeper, states: States, ranges: Ranges) -> pa.Array:
         """The results of all windows; states that hold values are put together for some windows at a time."""
         first, last = ranges.first, ranges.last
         if states.runs is None:
@@ -133,7 +133,10 @@ class Slider:
         before = np.concatenate([[0], np.cumsum(states.seen)])
         share = np.cumsum(before[last] - before[first]) // VALUES_AT_ONCE
         cuts = [0, *(np.flatnonzero(np.diff(share)) + 1).tolist(), first.size]
-        found = [keeper.finish(combined(keeper, states, first[a:b], last[a:b])) for a, b in pairwise(cuts)]
+        found = []
+        for a, b in pairwise(cuts):
+            with naming_window(self.directory, ranges.group[a:b]):
+                found.append(keeper.finish(combined(keeper, states, first[a:b], last[a:b])))
         return pa.concat_arrays(found)
 
     def _forget(self) -> None:
@@ -152,7 +155,8 @@ class Slider:
             # The first pane tells where the group begins, and the last one how far it is.
             old[first] = old[first + sizes - 1] = False
             for keeper, states in zip(self.keepers, self.states, strict=True):
-                keeper.merge(states, into, np.flatnonzero(old))
+                with naming_window(self.directory, group):
+                    keeper.merge(states, into, np.flatnonzero(old))
         rows = np.flatnonzero(~old)
         self.panes = Panes(group[rows], number[rows])
         self.states = [states.keep(rows) for states in self.states]
@@ -166,7 +170,9 @@ class Slider:
         return Panes(group, np.array(table.column("pane").to_numpy(), np.int64)), states
 
 
-def merged(keepers: Sequence[Keeper], pieces: Sequence[tuple[Panes, list[States]]]) -> tuple[Panes, list[States]]:
+def merged(
+    keepers: Sequence[Keeper], pieces: Sequence[tuple[Panes, list[States]]], directory: Directory | None = None
+) -> tuple[Panes, list[States]]:
     """The panes of several pieces in the order of group and number, those of one number merged in the pieces' order.
 
     The states of the pieces must not be used again.
@@ -180,7 +186,8 @@ def merged(keepers: Sequence[Keeper], pieces: Sequence[tuple[Panes, list[States]
     if rows.size < group.size:
         into, parts = rows[np.cumsum(other) - 1], np.flatnonzero(~other)
         for keeper, kept in zip(keepers, states, strict=True):
-            keeper.merge(kept, into, parts)
+            with naming_window(directory, group):
+                keeper.merge(kept, into, parts)
         group, number, states = group[rows], number[rows], [kept.keep(rows) for kept in states]
     return Panes(group, number), states
 
@@ -188,8 +195,8 @@ def merged(keepers: Sequence[Keeper], pieces: Sequence[tuple[Panes, list[States]
 class PaneHeap:
     """Panes of one task that wait to be merged, so that each is sent once, or a few times if there are very many."""
 
-    def __init__(self, slide: Slide) -> None:
-        self.keepers = slide.pane_keepers
+    def __init__(self, slide: Slide, directory: Directory | None = None) -> None:
+        self.keepers, self.directory = slide.pane_keepers, directory
         self._pieces: list[tuple[Panes, list[States]]] = []
 
     def add(self, panes: Panes, states: list[States]) -> Iterator[tuple[Panes, list[States]]]:
@@ -202,7 +209,7 @@ class PaneHeap:
     def rest(self) -> Iterator[tuple[Panes, list[States]]]:
         """All panes on the heap."""
         if self._pieces:
-            yield merged(self.keepers, self._pieces)
+            yield merged(self.keepers, self._pieces, self.directory)
             self._pieces = []
 
 

@@ -74,7 +74,7 @@ class StreamSlider:
         self.reader = Reader(self.slide, plan.layout)
         self.arrivals = Arrivals(self.reader, shelf, plan.ordered, waits=not self.slide.commutes)
         self.slider = Slider(self.slide, self.reader.directory)
-        self.gatherer = Gatherer(self.slide, self.slider.kept)
+        self.gatherer = Gatherer(self.slide, self.slider.kept, self.slider.directory)
         self.memory = Memory(self.arrivals, plan.keep_groups, self._adopt, self._idle)
 
     def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
