@@ -164,6 +164,7 @@ def _buckets_of(
 def _readable(checkpoint: str) -> str:
     """Refuse paths that Spark's reader of states cannot open: it escapes these characters, and then looks for that."""
     found = sorted({character for character in checkpoint if character in ESCAPED or ord(character) < 32})
+    found += sorted({character for character in checkpoint if 0xD800 <= ord(character) < 0xE000})  # half a character
     if not checkpoint.strip() or found:
         why = f"it has {', '.join(map(repr, found))}" if found else "it is empty"
         raise SourceError(
