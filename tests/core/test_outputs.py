@@ -252,6 +252,14 @@ def test_a_place_that_cannot_be_is_an_output_error(tmp_path: Path, monkeypatch: 
         Target.of(name, table_file(["frame"])).check()
 
 
+@pytest.mark.parametrize("line", [["advise", "sum(x)", "--retention", "9", "--slide", "3", "--plot", ".png"],
+                                  ["study", "accuracy", "--out", ".csv"], ["calibrate", "--out", ".json"]])  # fmt: skip
+@pytest.mark.usefixtures("no_spark", "here")
+def test_a_suffix_alone_is_not_a_name(line: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(line) == 2
+    assert f"expected a name that ends in {line[-1]}" in capsys.readouterr().err
+
+
 def test_a_long_name_leaves_room_for_the_folder_next_to_it(tmp_path: Path) -> None:
     path = tmp_path / ("ü" * 120 + ".csv")
     with Target.of(path, table_file(["frame"])).check().writing() as new:

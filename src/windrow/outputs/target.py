@@ -65,7 +65,9 @@ class Target:
     ) -> Target:
         """Check all of a place but what is there: its name, its folder, and that no input has part in it."""
         text = str(given)
-        if not text or "\0" in text or (suffixes and not text.lower().endswith(tuple(suffixes))):
+        # A hidden file such as .png has no suffix.
+        named = not suffixes or (text.lower().endswith(tuple(suffixes)) and Path(text).suffix)
+        if not text or "\0" in text or not named:
             wanted = f"a name that ends in {' or '.join(suffixes)}" if suffixes else "a path"
             raise OutputError(f"{option}: expected {wanted}, got {text!r}")
         local = local_path(text)
