@@ -418,13 +418,14 @@ def verbs(spark, loops, tmp_path_factory):
         "open_frames": (wr.open_frames, dict(spark=spark, checkpoint=str(folder))),
         "migrate": (wr.migrate, dict(spark=spark, checkpoint=str(folder))),
         "register": (wr.register, dict(spark=spark)),
+        "guard": (wr.guard, dict(stream=spark.readStream.format("rate").load(), on="timestamp")),
         "advise": (wr.advise, dict(aggregate=wr.median("speed"), retention=100, slide=10)),
     }
 
 
 VERBS = (
     "frames", "frames of a stream", "slide", "slide of a stream", "explain", "fill", "widen", "assemble",
-    "parquet", "open_frames", "migrate", "register", "advise",
+    "parquet", "open_frames", "migrate", "register", "advise", "guard",
 )  # fmt: skip
 
 
@@ -463,7 +464,7 @@ def test_a_state_that_is_none_of_migrate_is_refused(spark, loops):
 def test_a_switch_for_windows_is_checked_where_frames_are_explained(loops):
     for option in ("empty", "only_changed"):
         assert refusal(SpecError, lambda option=option: wr.explain(loops, HIT, on="minute", **{option: 0})) == (
-            f"{option}: 0 is neither True nor False"
+            f"{option}: expected True or False, got 0"
         )
     assert "is for windows" in refusal(UnsupportedError, lambda: wr.explain(loops, HIT, on="minute", using={}))
 

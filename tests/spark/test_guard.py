@@ -80,5 +80,5 @@ def test_bad_arguments_are_refused(spark, landed):
         wr.guard(rows, on="t", ahead=5)
     with pytest.raises(wr.SpecError, match="held: expected True or False, got 'yes'"):
         wr.guard(rows, on="t", held="yes")
-    with pytest.raises(wr.SpecError, match="expected a DataFrame, got int"):
+    with pytest.raises(wr.SpecError, match="expected a Spark DataFrame, got"):
         wr.guard(5, on="t")

@@ -92,7 +92,7 @@ class Threshold(Scheme):
         check_count(self.min_count, "min_count")
         check_duration(self.min_duration, "min_duration")
         if not isinstance(self.segments, bool):
-            raise SpecError(f"segments: {quoted(self.segments)} is neither True nor False")
+            raise SpecError(f"segments: expected True or False, got {quoted(self.segments)}")
 
     def __getstate__(self) -> dict[str, Any]:
         """What is sent to a task: Spark has evaluated a Column by then, and could not send it; its text is enough."""

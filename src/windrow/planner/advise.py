@@ -166,7 +166,7 @@ def advise(
     'Panes'
     """
     if not isinstance(whole, bool | np.bool_):
-        raise SpecError(f"whole: {short(whole)} is neither True nor False")
+        raise SpecError(f"whole: expected True or False, got {short(whole)}")
     work = _workload(aggregate, retention, slide, eps, delta, batch, kind, whole)
     if not is_whole(groups):
         raise SpecError(f"groups: {short(groups)} must be a whole number from 1 to 2**62")

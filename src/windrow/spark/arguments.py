@@ -43,7 +43,7 @@ def is_text(value: Any) -> bool:
 def check_switch(value: Any, argument: str) -> None:
     """Refuse what is neither True nor False, whatever its truth value is."""
     if not isinstance(value, bool):
-        raise SpecError(f"{argument}: {quoted(value)} is neither True nor False")
+        raise SpecError(f"{argument}: expected True or False, got {quoted(value)}")
 
 
 def _described(value: object) -> str:

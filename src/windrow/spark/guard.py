@@ -11,6 +11,7 @@ from pyspark.sql.types import TimestampType
 from windrow.errors import SpecError, TypeMismatchError
 from windrow.frames.clock import LARGEST
 from windrow.frames.duration import Duration, to_clock
+from windrow.spark.arguments import check_dataframe, check_switch
 from windrow.spark.resolve import Columns, column
 from windrow.spark.stream import has_watermark
 
@@ -56,10 +57,8 @@ def guard(stream: DataFrame, *, on: str, ahead: Duration = AHEAD, held: bool = F
     >>> guard(rows, on="ts", held=True).collect()
     [Row(ts=datetime.datetime(9999, 12, 31, 0, 0))]
     """
-    if not hasattr(stream, "isStreaming") or not hasattr(stream, "schema"):
-        raise SpecError(f"stream: expected a DataFrame, got {type(stream).__name__}")
-    if not isinstance(held, bool):
-        raise SpecError(f"held: expected True or False, got {held!r}")
+    check_dataframe(stream, "stream")
+    check_switch(held, "held")
     field = Columns(stream).field(on, "on")
     if not isinstance(field.dataType, TimestampType):
         raise TypeMismatchError(
