@@ -27,7 +27,7 @@ from windrow.errors import (
 )  # fmt: skip
 
 pytestmark = pytest.mark.spark
-session_module = importlib.import_module("windrow.spark.session")
+session_module = importlib.import_module("windrow.spark.sessions")
 
 HIT = wr.Threshold("speed < 40")
 

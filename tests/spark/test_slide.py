@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import windrow as wr
-from test_stream_frames import run
-from windrow.spark import panes
+from streamed import run
+from windrow.spark.plans import panes
 
 pytestmark = pytest.mark.spark
 

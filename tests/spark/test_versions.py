@@ -13,7 +13,8 @@ from pyspark.sql import types as T
 import windrow as wr
 from cases import AGGREGATES, QUERIES, frame_locally, rows_of, table
 from windrow.errors import SessionError
-from windrow.spark import ranges, scan, versions
+from windrow.spark import versions
+from windrow.spark.plans import ranges, scan
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 

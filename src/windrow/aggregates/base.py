@@ -32,8 +32,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.aggregates.shape import check_shape
-from windrow.aggregates.tags import tag_of
+from windrow.aggregates.engine.signature import check_shape
+from windrow.aggregates.engine.tags import tag_of
 from windrow.errors import SpecError, quoted
 
 Kind: TypeAlias = Literal["distributive", "algebraic", "holistic"]
@@ -252,15 +252,15 @@ class AggregateFunction:
         >>> wr.covariance("speed", "volume").compute([1, 2, 3], [2, 4, None])
         1.0
         """
-        from windrow.aggregates.keeper import Keeper
+        from windrow.aggregates.engine.accumulator import Accumulator
 
         columns = [pa.array(column) for column in values]
         if self.form != "objects":
             columns = [c.cast(pa.float64()) if pa.types.is_null(c.type) else c for c in columns]
-        keeper = Keeper(self, *(column.type for column in columns))
-        states = keeper.empty(1)
-        keeper.accumulate(states, np.zeros((len(columns[0]), 1), np.int64), keeper.read(*columns))
-        return keeper.finish(states)[0].as_py()
+        accumulator = Accumulator(self, *(column.type for column in columns))
+        states = accumulator.empty(1)
+        accumulator.accumulate(states, np.zeros((len(columns[0]), 1), np.int64), accumulator.read(*columns))
+        return accumulator.finish(states)[0].as_py()
 
 
 def name_of(kind: type[AggregateFunction]) -> str:

@@ -19,21 +19,11 @@ import numpy as np
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.base import name_of
 from windrow.errors import DataError, SourceError, quoted
-from windrow.planner.complexity import PER_ELEMENT, TERMS, complexity, numbers, value_of
-from windrow.planner.grid import Line
-from windrow.planner.regression import Diagnosis, Fit, fit
-from windrow.planner.streams import RATE
-from windrow.planner.thesis_models import THESIS_MODELS
+from windrow.planner.calibration.grid import Line
+from windrow.planner.calibration.regression import Diagnosis, Fit, fit
+from windrow.planner.cost_terms import PER_ELEMENT, TERMS, complexity, numbers, value_of
+from windrow.planner.data import RATE
 from windrow.planner.workload import AGGREGATES, Workload
-from windrow.synopses import (
-    ArasuMankuFixed,
-    BiasedReservoir,
-    ExpirationList,
-    Panes,
-    Recomputation,
-    Synopsis,
-    VarianceHistogram,
-)
 
 Mode: TypeAlias = Literal["rolled", "batched", "timed"]
 """How elements come: many slides at once, a few at a time, or many at once where they leave by their time."""
@@ -274,41 +264,7 @@ def adapted(model: Model, lines: Iterable[Line]) -> Model:
 
 # The thesis' own coefficients.
 
-BEHIND: Mapping[str, type[Synopsis]] = {
-    "instantaneous": Recomputation,
-    "sampling": BiasedReservoir,
-    "expiration list": ExpirationList,
-    "panes": Panes,
-    "histogram": VarianceHistogram,
-    "quantile summary": ArasuMankuFixed,
-}
-"""The synopsis that each approach of the thesis is here."""
 A_MINUTE = 60 * RATE
-
-
-@cache
-def thesis_model() -> Model:
-    """The model of table 8.1: a 3 GHz machine of 2006, StreamInsight, and all the memory of its process.
-
-    >>> import windrow as wr
-    >>> hour, ten_minutes = 60 * 60 * 320, 10 * 60 * 320
-    >>> work = Workload(wr.variance("temperature"), hour, ten_minutes)
-    >>> {kind.__name__: round(thesis_model().predict(work, kind).time / 1e9, 3) for kind in (Recomputation, Panes)}
-    {'Recomputation': 0.562, 'Panes': 0.16}
-    """
-    fits: dict[Key, dict[str, Fit]] = {}
-    for table in THESIS_MODELS:
-        if table.weighted:
-            continue
-        unit = 1e9 if table.what == "time" else 1e6
-        scale = {"constant": ("one", 1), "retention": ("R", A_MINUTE), "slide": ("S", A_MINUTE)}
-        weights = {
-            scale[name][0]: unit * coefficient.value / scale[name][1]
-            for name, coefficient in table.coefficients.items()
-        }
-        key = Key(table.aggregate, BEHIND[table.approach].__name__, "rolled", table.eps, table.delta)
-        fits.setdefault(key, {})[table.what] = Fit(weights, 1.0, 1.0)
-    return Model({key: Costs(**both) for key, both in fits.items()}, {"source": "thesis, tables 7.1 to 7.32"})
 
 
 # What stands for what.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from windrow.outputs.pictures import picture_target, save_picture
 
 if TYPE_CHECKING:
-    from windrow.planner.advise import Advice, Way
+    from windrow.planner.advice import Advice, Way
 
 
 def draw(advice: Advice, path: Path) -> Path:

@@ -33,9 +33,9 @@ from windrow.aggregates import (
 )
 from windrow.aggregates.base import name_of
 from windrow.errors import SpecError, quoted
-from windrow.planner.complexity import Quantities, numbers
-from windrow.planner.streams import STREAMS, make_stream
-from windrow.planner.values import PanesOfValues
+from windrow.planner.cost_terms import Quantities, numbers
+from windrow.planner.data import STREAMS, make_stream
+from windrow.planner.panes_of_values import PanesOfValues
 from windrow.synopses import (
     SYNOPSES,
     Accuracy,
@@ -46,7 +46,7 @@ from windrow.synopses import (
     Synopsis,
 )
 from windrow.synopses.base import Instants, Numbers, RetentionKind
-from windrow.synopses.samples import sample_size
+from windrow.synopses.samples.base import sample_size
 
 AGGREGATES: Mapping[str, AggregateFunction] = MappingProxyType(
     {

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError, UnsupportedError, is_one_of, quoted
+from windrow.synopses.checks import NEVER, as_instants, check_moments, check_order
 from windrow.synopses.due import NO_INSTANTS, ends_at
-from windrow.synopses.elements import NEVER, as_instants, check_moments, check_order
 
 RetentionKind: TypeAlias = Literal["count", "time"]
 Numbers: TypeAlias = npt.NDArray[np.float64]

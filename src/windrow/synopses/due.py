@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from numba import njit
 
-from windrow.synopses.moves import INLINED
+from windrow.arrays import Array
+from windrow.synopses.jit import INLINED
 
-Array = npt.NDArray[Any]
 NO_INSTANTS = np.empty(0, np.int64)
 NOW = np.zeros(1, np.int64)
 """The end of an answer that is due before any further element."""

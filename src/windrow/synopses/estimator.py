@@ -7,17 +7,16 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction, Count
-from windrow.saved import reading
+from windrow.arrays import Array
+from windrow.state.checks import reading
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
+from windrow.synopses.checks import as_instants, check_elements, check_every, check_order
 from windrow.synopses.due import NO_INSTANTS, NOW, Due, after_each, nullable
-from windrow.synopses.elements import as_instants, check_elements, check_every, check_order
-from windrow.synopses.packing import pack_arrays, unpack_arrays
+from windrow.synopses.saved import pack_arrays, unpack_arrays
 
-Array = npt.NDArray[Any]
 Elements: TypeAlias = tuple[Array, ...]
 """Elements as a kernel takes them: their moments, and one array of numbers or more."""
 NOTHING = np.empty(0)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from windrow.spark.session import session
+from windrow.spark.sessions import session
 from windrow.terminal.log import SparkLog
 
 STDERR = 2

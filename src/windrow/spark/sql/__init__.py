@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.udtf import UserDefinedTableFunction
 
 from windrow.spark.arguments import check_spark
-from windrow.spark.session import check_session
+from windrow.spark.sessions import check_session
 from windrow.spark.sql import functions
 
 __all__ = ["register"]

@@ -1,0 +1,1 @@
+"""Calibration: measure what synopses cost on a machine and fit the cost model."""

@@ -1,0 +1,97 @@
+"""What a query's checkpoint holds: open frames, waiting tuples, and the frames that are still to come of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from windrow.errors import SourceError
+from windrow.filling.filler import filling_told
+from windrow.framing.stream import Snapshot
+from windrow.spark.streams.saved import (
+    FILLING,
+    FRAMING,
+    FROM_TABLE,
+    buckets_of,
+    parts_of,
+)
+from windrow.spark.versions import from_arrow_schema
+
+_BUFFERS = pa.schema(
+    [
+        ("bucket", pa.int32()), ("held", pa.int64()), ("open", pa.int64()), ("progresses", pa.int64()),
+        ("held_max", pa.int64()), ("held_mean", pa.float64()), ("frames", pa.int64()), ("at_frames_max", pa.int64()),
+        ("at_frames_mean", pa.float64()),
+    ]
+)  # fmt: skip
+
+
+def open_frames(spark: SparkSession, checkpoint: str | os.PathLike[str], *, operator: int | None = None) -> DataFrame:
+    """The state of a query over a stream, from its checkpoint: what is open and what waits, group by group.
+
+    Parameters
+    ----------
+    spark
+        A session.
+    checkpoint
+        The `checkpointLocation` of the query, which may be running.
+    operator
+        The number of the stateful operator, where a query has several that frame.
+
+    Returns
+    -------
+    A row for each open frame: the `by` columns, `frame` (null while it is not sure to be one), `start`, `end` and
+    `count` so far, and `waiting`, the tuples of its group that the watermark has not passed. A group that has only
+    waiting tuples has a row without a frame.
+    """
+    rows = buckets_of(spark, checkpoint, FRAMING, operator)
+    first = rows.where("piece is null").select("data").first()
+    if first is None:
+        raise SourceError(
+            f"checkpoint {os.fspath(checkpoint)!r}: no batch has been committed yet, so there is no state"
+        )
+    schema = Snapshot(bytes(first["data"])).schema
+    return rows.groupBy("bucket").applyInArrow(_describe(schema), from_arrow_schema(schema))
+
+
+def buffer_stats(spark: SparkSession, checkpoint: str | os.PathLike[str], *, operator: int | None = None) -> DataFrame:
+    """How many tuples a query of `wr.fill` held for frames to come, from its checkpoint.
+
+    Parameters
+    ----------
+    spark
+        A session.
+    checkpoint
+        The `checkpointLocation` of the query, which may be running.
+    operator
+        The number of the stateful operator, where a query has several that fill.
+
+    Returns
+    -------
+    A row for each bucket of groups: `bucket`, `held` (the tuples it holds now), `open` (the frames that may still get
+    tuples), `progresses` and the tuples it held over all of them, `held_max` and `held_mean`; `frames` (the pieces of
+    frames that came) and the tuples it held when they came, `at_frames_max` and `at_frames_mean`. What a progress
+    brings counts as held until it is matched.
+    """
+    rows = buckets_of(spark, checkpoint, FILLING, operator).where("piece is null")
+    return rows.select("bucket", "data").mapInArrow(_buffers, from_arrow_schema(_BUFFERS))
+
+
+def _buffers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = [
+            {"bucket": bucket, **filling_told(data)}
+            for bucket, data in zip(batch["bucket"].to_pylist(), batch["data"].to_pylist(), strict=True)
+        ]
+        yield pa.RecordBatch.from_pylist(rows, schema=_BUFFERS)
+
+
+def _describe(schema: pa.Schema) -> FROM_TABLE:
+    def describe(table: pa.Table) -> pa.Table:
+        state, pieces = parts_of(table)
+        return Snapshot(state).rows(pieces).cast(schema)
+
+    return describe

@@ -1,0 +1,1 @@
+"""Exact synopses: the aggregate of a window without error."""

@@ -1,0 +1,1 @@
+"""The finger B-tree aggregator: rows may come in any order within the window."""
