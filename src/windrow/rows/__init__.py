@@ -1,1 +1,1 @@
-"""Rows of a query: their clock, groups and order, and where the rows of a stream wait until they are due."""
+"""The rows of a query: their clock, groups and order, and the buffer for stream rows that are not due yet."""

@@ -1,4 +1,4 @@
-"""Tuples of a stream as they arrive in a bucket of groups: some are late, some wait for the watermark, some are due."""
+"""The arriving rows of a stream in one bucket of groups: late rows, rows that wait for the watermark, and due rows."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from windrow.rows.query import Reader, RowBatch
 from windrow.rows.waiting import Shelf, TimedShelf
 
 WHOLE = "whole"
-"""The column with all of a tuple, where late tuples are wanted back; it never waits on the shelf."""
+"""The column that holds the whole row if late rows are returned; it is never buffered."""
 
 
 @dataclass
 class Counts:
-    """What happened to the tuples of one progress."""
+    """Row counts of one batch."""
 
     arrived: int = 0
     late: int = 0
@@ -28,27 +28,27 @@ class Counts:
 
 @dataclass
 class Arrivals:
-    """What tells late tuples, and where those wait that the watermark has not passed."""
+    """A filter for late rows and a buffer for rows that the watermark has not passed."""
 
     reader: Reader
     shelf: Shelf
     ordered: bool = False
-    """Whether each group's tuples arrive in order, so that all but those that do not are due at once."""
+    """Whether the rows of each group arrive in order. All rows except out-of-order ones are then due immediately."""
     waits: bool = True
-    """Whether tuples are due when the watermark passes them, and not as soon as they are there."""
+    """Whether rows are due when the watermark passes them, instead of on arrival."""
     watermark: int | None = None
-    """Everything up to here has been due, and what still comes from there is late; None before the first."""
+    """Rows up to this instant were already due; any that still arrive are late. None before the first watermark."""
     counts: Counts = field(default_factory=Counts)
 
     def __post_init__(self) -> None:
         self.last: npt.NDArray[Any] = np.empty(0, self.reader.request.clock.dtype)
-        """The `on` of each group's last row that was due."""
+        """The `on` of the last due row per group."""
         self.newest: Any = None
-        """The greatest of them in an ordered stream; None before the first."""
+        """The greatest `on` in an ordered stream; None before the first row."""
         self.waiting = TimedShelf(self.shelf, self.reader.request.clock, self.reader.layout.on)
 
     def take(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
-        """Take in what arrived and go on to the watermark: the tuples that are due, and those that are late."""
+        """Take in new rows, advance to the watermark, and return the due rows and the late rows."""
         fresh, late = [], []
         for table in arrived:
             on_time, too_late = self._late(table)
@@ -62,7 +62,7 @@ class Arrivals:
         return self._counted(due), late
 
     def take_all(self) -> list[pa.Table]:
-        """The stream is over: all that waits is due."""
+        """Return all buffered rows at the end of the stream."""
         return self._counted([*self.waiting.take()])
 
     def _counted(self, due: Iterable[pa.Table]) -> list[pa.Table]:
@@ -72,11 +72,11 @@ class Arrivals:
 
     @property
     def time(self) -> Any:
-        """How far the bucket is: at the watermark, or at the latest row if the stream is ordered; None before it."""
+        """The progress of the bucket: the watermark, or the latest row if the stream is ordered. None at the start."""
         return self.newest if self.ordered else self.watermark
 
     def met(self, tuples: RowBatch) -> None:
-        """Remember the last row of each group."""
+        """Record the last row of each group."""
         self.grow()
         np.maximum.at(self.last, tuples.group, tuples.on)
         if self.ordered and tuples.on.size:
@@ -84,19 +84,19 @@ class Arrivals:
             self.newest = latest if self.newest is None else max(self.newest, latest)
 
     def grow(self) -> None:
-        """Make room for groups that were not met before."""
+        """Make room for new groups."""
         more = len(self.reader.directory) - self.last.size
         lowest = self.reader.request.clock.lowest
         self.last = np.concatenate([self.last, np.full(more, lowest, self.last.dtype)])
 
-    # The state, but for the shelf and for what is known of each group: words about it, and an index of what waits.
+    # The state, except for the shelf and the state of each group: a summary, and an index of the buffered rows.
 
     def about(self) -> dict[str, Any]:
-        """How far the bucket is."""
+        """Return the progress of the bucket."""
         return {"watermark": self.watermark, "newest": self.newest, "next": self.waiting.next}
 
     def restore(self, about: Mapping[str, Any], index: pa.Table) -> None:
-        """Continue from what was saved."""
+        """Resume from a saved state."""
         self.watermark, self.newest = about["watermark"], about.get("newest")
         self.waiting.restore(index, about["next"])
 

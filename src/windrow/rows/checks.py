@@ -1,4 +1,4 @@
-"""Checks of the options that schemes and windows take."""
+"""Checks of the options of schemes and windows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from windrow.rows.duration import Duration, parse_duration
 
 
 def check_duration(value: Any, option: str) -> None:
-    """Refuse what can be no duration on any clock: a text that is no interval, a negative or endless number."""
+    """Reject anything that is not a duration on any clock: an unreadable string, or a negative or infinite number."""
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, Duration):
@@ -26,7 +26,7 @@ def check_duration(value: Any, option: str) -> None:
 
 
 def check_count(value: Any, option: str) -> None:
-    """Refuse what is no number of tuples."""
+    """Reject anything that is not a positive 64-bit integer."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**63:
         raise SpecError(
             f"{option}: {quoted(value)} is no number of tuples; it must be a whole number from 1 to 2**63 - 1"
@@ -34,19 +34,19 @@ def check_count(value: Any, option: str) -> None:
 
 
 def check_limit(value: Any, what: str) -> float:
-    """A finite number to compare with, or a clear refusal."""
+    """Return a finite limit as a float, or raise."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
         raise SpecError(f"{what}: {quoted(value)} is no finite number")
     return float(value)
 
 
 def check_attribute(name: Any, scheme: str) -> str:
-    """The name of a column, or a refusal."""
+    """Return the name of a column, or raise."""
     if not isinstance(name, str) or not name:
         raise SpecError(f"{scheme}: {quoted(name)} is no name of a column")
     return name
 
 
 def _is_finite(value: float) -> bool:
-    """Whether a number is within the range of floats; an integer may be past it."""
+    """Return whether a number is within the range of floats; an integer may be too large."""
     return abs(value) <= sys.float_info.max

@@ -1,4 +1,4 @@
-"""The progressing attribute: what kind of quantity `on` is, and how durations are measured in it."""
+"""The clock of a query: the type of `on`, the progressing attribute, and how durations are measured in it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ LARGEST = int(np.iinfo(np.int64).max)
 
 @dataclass(frozen=True)
 class Clock:
-    """The type of `on` as the kernels see it: 64-bit integers for instants and integers, else floats.
+    """The type of `on` in the kernels: 64-bit integers for instants and integers, floats otherwise.
 
-    Two `on` that are equal are 0 apart, infinities too. A distance is never cut to fewer bits: whatever the type of the
-    column, it is exact up to 2**63 - 1, and what is past that counts as 2**63 - 1. So do longer durations, which are
-    endless: no two `on` are further apart.
+    Equal values of `on` are 0 apart, even if they are infinite. Distances are exact up to 2**63 - 1, whatever the type
+    of the column. Longer distances and durations count as 2**63 - 1, which no distance exceeds.
 
     >>> Clock.of(pa.timestamp("us", "UTC"), "ts").at_least("3 minutes", "min_duration")
     180000000
@@ -35,7 +34,7 @@ class Clock:
 
     @classmethod
     def of(cls, kind: pa.DataType, column: str) -> Clock:
-        """The clock of a column, by its Arrow type."""
+        """Return the clock of a column of this Arrow type."""
         if pa.types.is_timestamp(kind):
             return cls("timestamp", kind)
         if pa.types.is_date32(kind):
@@ -50,21 +49,21 @@ class Clock:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The numpy type in which the kernels keep `on`."""
+        """The numpy type of `on` in the kernels."""
         return np.dtype(np.float64 if self.kind == "float" else np.int64)
 
     @property
     def lowest(self) -> int | float:
-        """What no `on` is less than."""
+        """The least possible `on`."""
         return -LARGEST - 1 if self.dtype == np.int64 else -math.inf
 
     @property
     def greatest(self) -> int | float:
-        """What no `on` is greater than."""
+        """The greatest possible `on`."""
         return LARGEST if self.dtype == np.int64 else math.inf
 
     def said(self, length: float, on: str) -> str:
-        """A length of the clock as a user reads it.
+        """Return a distance on the clock as readable text.
 
         >>> (
         ...     Clock("timestamp", pa.timestamp("us")).said(90_000_000, "ts"),
@@ -77,19 +76,19 @@ class Clock:
         return f"{length:,} unit{'' if length == 1 else 's'} of {on!r}"
 
     def after(self, on: Any) -> Any:
-        """The next instant: everything past `on` is not before it."""
+        """Return the least `on` that is greater than this one."""
         return on + 1 if self.dtype == np.int64 else np.nextafter(on, math.inf)
 
     def read(self, column: pa.Array | pa.ChunkedArray) -> Values:
-        """A column of `on` as the kernels' numbers."""
+        """Read a column of `on` into the kernels' numbers."""
         return read_numbers(column, self.dtype)
 
     def write(self, numbers: pa.Array) -> pa.Array:
-        """The kernels' numbers as the type of the column."""
+        """Convert the kernels' numbers to the type of the column."""
         return numbers.cast(self.type) if self.kind == "float" else instants(numbers, self.type)
 
     def reaches(self, later: npt.NDArray[Any], earlier: npt.NDArray[Any], length: int | float) -> npt.NDArray[np.bool_]:
-        """Which of these pairs of `on` are at least a length apart.
+        """Return which pairs of `on` are at least `length` apart.
 
         >>> clock = Clock.of(pa.int64(), "t")
         >>> clock.reaches(np.array([5, LARGEST]), np.array([1, -LARGEST]), 5).tolist()
@@ -101,14 +100,14 @@ class Clock:
         return far
 
     def at_least(self, duration: Duration | None, option: str) -> int | float:
-        """The least difference of two `on` that reaches a duration; zero for none."""
+        """Return the least difference of two `on` that reaches a duration; zero if it is None."""
         if duration is None:
             return 0 if self.dtype == np.int64 else 0.0
         value = to_clock(duration, self.kind, option)
         return min(math.ceil(value), LARGEST) if self.dtype == np.int64 else float(value)
 
     def at_most(self, duration: Duration | None, option: str) -> int | float:
-        """The largest difference of two `on` that does not exceed a duration; endless for none."""
+        """Return the largest difference of two `on` that does not exceed a duration; no limit if it is None."""
         if duration is None:
             return LARGEST if self.dtype == np.int64 else math.inf
         value = to_clock(duration, self.kind, option)

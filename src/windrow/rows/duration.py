@@ -1,7 +1,7 @@
-"""Durations: strings that Spark SQL reads as an interval, timedeltas, or numbers, and what they are on a clock.
+"""Durations: interval strings in Spark SQL's syntax, timedeltas or numbers, and their length on a clock.
 
-A duration has a fixed length, so months and years are refused. A string is read as Spark reads it, in any of the forms
-below.
+A duration has a fixed length, so months and years are rejected. Strings are read as Spark reads them, in any of these
+forms:
 
     3 minutes                                 interval 1 hour 30 minutes
     2.5 seconds                               interval '3' minute
@@ -20,7 +20,7 @@ from typing import Literal, NoReturn, TypeAlias
 from windrow.errors import SpecError, quoted
 
 Duration: TypeAlias = str | timedelta | int | float
-"""What a user may give where a duration is asked for."""
+"""The types that are accepted as a duration."""
 
 _MICROSECONDS = {
     "microsecond": 1,
@@ -36,7 +36,7 @@ _LONGEST = 2**63 - 1
 
 _EXAMPLE = "a duration is written like '3 minutes' or '1 hour 30 minutes'"
 _MOST_CHARACTERS = 1_000
-"""No pattern below is tried on a longer text, and none has reason to be longer."""
+"""Longer strings are rejected before any of the patterns below is tried."""
 _LITERAL = re.compile(
     r"""interval(?=[\s'"+-])\s*+(?:(?P<quote>['"])\s*+(?:interval\s)?(?P<whole>[^'"]++)(?P=quote)|(?P<rest>.+))""",
     re.DOTALL,
@@ -54,9 +54,9 @@ _RANGE_LIMITS = {"hour": 23, "minute": 59, "second": 59}
 
 
 def parse_duration(value: str | timedelta) -> int:
-    """The length of a duration in microseconds.
+    """Return the length of a duration in microseconds.
 
-    Fractions are for seconds only and are cut, not rounded, after six digits, as in Spark.
+    Only seconds may have a fraction. It is truncated to six digits, as in Spark.
 
     >>> parse_duration("1 hour 30 minutes")
     5400000000
@@ -87,7 +87,7 @@ def parse_duration(value: str | timedelta) -> int:
 
 
 def duration_text(micros: int) -> str:
-    """A length in microseconds as a duration that `parse_duration` reads.
+    """Format a length in microseconds as a duration that `parse_duration` reads.
 
     >>> duration_text(60_000_000), duration_text(5_400_000_001), duration_text(0)
     ('1 minute', '1 hour 30 minutes 1 microsecond', '0 seconds')
@@ -101,7 +101,7 @@ def duration_text(micros: int) -> str:
 
 
 def to_clock(value: Duration, kind: Literal["timestamp", "date", "integer", "float"], option: str) -> int | float:
-    """A duration in the unit of the progressing attribute: microseconds, days, or the attribute's own numbers.
+    """Convert a duration to the unit of the progressing attribute: microseconds, days, or the attribute's own unit.
 
     >>> to_clock("3 minutes", "timestamp", "min_duration")
     180000000
@@ -124,11 +124,11 @@ def to_clock(value: Duration, kind: Literal["timestamp", "date", "integer", "flo
     elif not isinstance(given, bool) and isinstance(given, Real):
         try:
             length = int(given) if isinstance(given, Integral) else float(given)
-        except OverflowError:  # a fraction past all floats
+        except OverflowError:  # a fraction too large for a float
             length = math.inf
     else:
         raise SpecError(f"{option}={quoted(value)}: `on` is a number, so give a number in its unit, such as 180")
-    if not abs(length) <= sys.float_info.max:  # an integer may be past all floats
+    if not abs(length) <= sys.float_info.max:  # an integer may be too large for a float
         raise SpecError(f"{option}={quoted(value)}: a duration must be finite")
     if length < 0:
         raise SpecError(f"{option}={quoted(value)}: a duration must not be negative")
@@ -136,7 +136,7 @@ def to_clock(value: Duration, kind: Literal["timestamp", "date", "integer", "flo
 
 
 def _fields(value: str, text: str) -> int:
-    """The sum of fields such as `3 minutes` or `-'3' minute`."""
+    """Return the sum of fields such as `3 minutes` or `-'3' minute`."""
     total, at = 0, 0
     while at < len(text) or not text:
         field = _FIELDS.match(text, at)
@@ -153,7 +153,7 @@ def _fields(value: str, text: str) -> int:
 
 
 def _range(value: str, ranged: re.Match[str]) -> int:
-    """The length of `'1 02:30:00.5' day to second` and the five shorter ranges."""
+    """Return the length of `'1 02:30:00.5' day to second` or one of the five shorter ranges."""
     first, last = ranged["first"], ranged["last"]
     if "month" in (first, last) or "year" in (first, last):
         _no_fixed_length(value, "month")
@@ -173,7 +173,7 @@ def _range(value: str, ranged: re.Match[str]) -> int:
 
 
 def _unit(value: str, unit: str) -> str:
-    """The singular of a unit of fixed length."""
+    """Return the singular of a unit of fixed length."""
     name = unit.removesuffix("s")
     if name in ("month", "year"):
         _no_fixed_length(value, name)

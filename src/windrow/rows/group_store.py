@@ -1,10 +1,10 @@
-"""What is known of the groups of a bucket, kept so that a progress writes what it changed and not all there is.
+"""The stored state of the groups of a bucket. A batch writes only the groups that it changed.
 
-The state of a group is an *entry*: a row with its key, and rows of further tables, such as its open frames. A progress
-reads the entries of the groups that it has rows for, or for which time has come, and adds a piece with their new
-entries. Of several entries of a group the newest counts. Pieces that have grown to about the same size are merged, so
-an entry is written again only a few times, and large pieces are cut by the hash of the key, so that few are read where
-few groups are asked for. A group that has an entry in an older piece and needs none any more gets one that says so.
+The state of a group is an *entry*: a row with its key, and rows of further tables, such as its open frames. A batch
+reads the entries of the groups that it has rows for, or that are due, and adds a piece with their new entries. If a
+group has several entries, the newest one counts. Pieces of similar size are merged, so each entry is rewritten only a
+few times. Large pieces are split by the hash of the key, so a lookup of few groups reads few pieces. If a group with an
+entry in an older piece no longer needs one, it gets an entry that marks it as forgotten.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from windrow.state.checks import check_indices, check_that, reading
 KIND = "groups"
 """The kind of a saved piece."""
 GROUPS_A_PIECE = 8_192
-"""Pieces are cut at about so many groups."""
+"""The approximate number of groups per piece."""
 NO_EVENT = int(np.iinfo(np.int64).max)
 HASH, DUE, GONE = "hash", "due", "gone"
-"""The columns that every entry has: the hash of its key, when time comes for it, and whether the group is forgotten."""
+"""The columns of every entry: the hash of its key, the time it is due, and whether the group is forgotten."""
 
 Codes = npt.NDArray[np.int64]
 
 
 class Entries(NamedTuple):
-    """Entries of different groups: a row each, and tables whose column `group` says which row theirs belong to."""
+    """Entries of different groups: one row per group, and tables whose column `group` refers to these rows."""
 
     groups: pa.Table
     parts: tuple[pa.Table, ...]
 
     def take(self, rows: Codes) -> Entries:
-        """Some entries, in the given order."""
+        """Return some entries, in the given order."""
         place = np.full(len(self.groups), -1, np.int64)
         place[rows] = np.arange(rows.size)
         return Entries(self.groups.take(pa.array(rows)), tuple(follow(part, place) for part in self.parts))
 
 
 def follow(part: pa.Table, place: Codes) -> pa.Table:
-    """The rows of groups that have a place, in the order of these places."""
+    """Return the rows of groups that have a place, in the order of the places."""
     to = place[part["group"].to_numpy()]
     kept = np.flatnonzero(to >= 0)
     order = kept[np.argsort(to[kept], kind="stable")]
@@ -56,7 +56,7 @@ def follow(part: pa.Table, place: Codes) -> pa.Table:
 
 
 def _joined(several: Sequence[Entries]) -> Entries:
-    """Entries one after the other."""
+    """Concatenate entries."""
     parts, base = [], 0
     for entries in several:
         parts.append([part.set_column(0, "group", pa.array(part["group"].to_numpy() + base)) for part in entries.parts])
@@ -68,7 +68,7 @@ def _joined(several: Sequence[Entries]) -> Entries:
 
 
 class Piece(NamedTuple):
-    """A piece on the shelf: its number, which level it is of, its hashes, entries, bytes, and its first event."""
+    """A piece on the shelf: its number, level, range of hashes, number of entries, size in bytes and first due time."""
 
     number: int
     level: int
@@ -81,33 +81,33 @@ class Piece(NamedTuple):
 
 @dataclass
 class GroupStore:
-    """The entries of all groups of a bucket, on a shelf that waiting rows may share: its numbers are below 0."""
+    """The entries of all groups of a bucket. Buffered rows may share the shelf, so pieces have numbers below 0."""
 
     shelf: Shelf
     types: Sequence[pa.DataType]
     pieces: list[Piece] = field(default_factory=list)
-    """Those of the oldest level first."""
+    """The pieces, oldest level first."""
     next: int = 1
     live: int = 0
-    """How many groups have an entry."""
+    """The number of groups that have an entry."""
 
     @property
     def size(self) -> int:
-        """How many bytes the pieces have."""
+        """The total size of the pieces in bytes."""
         return sum(piece.size for piece in self.pieces)
 
     @property
     def due(self) -> int | None:
-        """When time comes for the first of all groups; it may be too early, never too late."""
+        """The time the first group is due. It may be too early, but never too late."""
         least = min((piece.due for piece in self.pieces), default=NO_EVENT)
         return None if least == NO_EVENT else least
 
     # Reading.
 
     def find(self, hashes: npt.NDArray[np.int64], until: int | None = None) -> Entries | None:
-        """The entries of keys with these hashes, and of groups whose time has come `until` then; None if none is there.
+        """Return the entries of keys with these hashes and of groups that are due by `until`; None if there are none.
 
-        A few entries may be of other keys.
+        The result may include a few other keys.
         """
         if until is not None:
             hashes = np.union1d(hashes, self._overdue(until))
@@ -122,11 +122,11 @@ class GroupStore:
         return self._newest(found)
 
     def all(self) -> Entries | None:
-        """All entries that count."""
+        """Return all current entries."""
         return self._newest([self._read(piece) for piece in reversed(self.pieces)])
 
     def _overdue(self, until: int) -> npt.NDArray[np.int64]:
-        """The hashes of groups whose time has come."""
+        """Return the hashes of groups that are due."""
         found = [np.empty(0, np.int64)]
         for i, piece in enumerate(self.pieces):
             if piece.due <= until:
@@ -138,7 +138,7 @@ class GroupStore:
         return np.concatenate(found)
 
     def _newest(self, found: Sequence[Entries]) -> Entries | None:
-        """Of entries, those of the newest pieces first, each group's first; those of forgotten groups are left out."""
+        """Return the first entry per group, given the newest pieces first; leave out forgotten groups."""
         if not found:
             return None
         entries = _joined(found)
@@ -147,7 +147,7 @@ class GroupStore:
         return entries.take(first) if first.size else None
 
     def _first(self, groups: pa.Table) -> Codes:
-        """The rows that are the first of their key."""
+        """Return the first row of each key."""
         codes = Directory(self.types).encode([groups.column(name) for name in self._keys], len(groups))
         _, rows = np.unique(codes, return_index=True)
         return np.sort(rows)
@@ -173,7 +173,7 @@ class GroupStore:
     def add(
         self, several: Sequence[Entries], expired: Callable[[Entries], npt.NDArray[np.bool_]] | None = None
     ) -> None:
-        """Add entries that are newer than all others; `expired` says which entries need not be kept in a merge."""
+        """Add entries that are newer than all others; merges drop the entries that `expired` selects."""
         if not sum(len(entries.groups) for entries in several):
             return
         level = self._put(several, 1 + max((piece.level for piece in self.pieces), default=-1))
@@ -188,7 +188,7 @@ class GroupStore:
             level = self._merge(older, newer, oldest=len(older) == len(below), expired=expired)
 
     def clear(self) -> None:
-        """Forget all entries."""
+        """Remove all entries."""
         for piece in self.pieces:
             self.shelf.drop(-piece.number)
         self.pieces, self.live = [], 0
@@ -201,7 +201,7 @@ class GroupStore:
         oldest: bool,
         expired: Callable[[Entries], npt.NDArray[np.bool_]] | None,
     ) -> int:
-        """Make one level of two."""
+        """Merge two levels into one."""
         entries = _joined([self._read(piece) for piece in (*newer, *older)])
         entries = entries.take(self._first(entries.groups))
         gone = np.array(entries.groups[GONE])
@@ -218,7 +218,7 @@ class GroupStore:
         return self._put([entries.take(kept), forgotten(entries.take(np.flatnonzero(gone)))], older[0].level)
 
     def _put(self, several: Sequence[Entries], level: int) -> int:
-        """Put entries on the shelf as a level, cut by hash."""
+        """Put entries on the shelf as one level, split by hash."""
         entries = _joined([some for some in several if len(some.groups)] or several[:1])
         hashes = entries.groups[HASH].to_numpy()
         order = np.argsort(hashes, kind="stable")
@@ -235,21 +235,21 @@ class GroupStore:
     # The index as Arrow.
 
     def index(self) -> pa.Table:
-        """What is where."""
+        """Return the index of the pieces."""
         about = {b"next": str(self.next).encode(), b"live": str(self.live).encode()}
         columns = {name: [getattr(piece, name) for piece in self.pieces] for name in Piece._fields}
         table = pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
         return table.replace_schema_metadata(about)
 
     def restore(self, index: pa.Table) -> None:
-        """Know again what is where."""
+        """Restore the index of the pieces."""
         self.pieces = [Piece(**row) for row in index.to_pylist()]
         self.next, self.live = (int(index.schema.metadata[name]) for name in (b"next", b"live"))
         check_that(all(0 < piece.number < self.next for piece in self.pieces), f"pieces below {self.next}")
 
 
 def forgotten(entries: Entries) -> Entries:
-    """Entries that say that nothing is known of these groups."""
+    """Return entries that mark these groups as forgotten."""
     groups, n = entries.groups, len(entries.groups)
     for name, column in ((DUE, np.full(n, NO_EVENT)), (GONE, np.ones(n, np.bool_))):
         groups = groups.set_column(groups.schema.get_field_index(name), name, pa.array(column))
@@ -257,7 +257,7 @@ def forgotten(entries: Entries) -> Entries:
 
 
 def hashes_of(columns: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> npt.NDArray[np.int64]:
-    """A hash of each key, the same in every process and on every machine.
+    """Return a hash of each key that is the same in every process and on every machine.
 
     >>> hashes_of([pa.array(["a", "b"]), pa.array([1, 1])], 2).tolist()
     [-2806031776708992491, 7064461172611041782]
@@ -287,7 +287,7 @@ def _hashed(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.uint64]:
 
 
 def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Numbers of which every bit depends on all bits, as splitmix does it."""
+    """Mix the bits of each number as splitmix does, so that every bit of the result depends on all bits."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(31))

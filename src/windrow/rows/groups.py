@@ -16,11 +16,11 @@ from windrow.state.checks import check_that
 Codes = npt.NDArray[np.int64]
 
 WIDEST_TABLE = 1 << 22
-"""Integers that span no more than this are looked up in a table instead of a hash."""
+"""Integers that span at most this range are looked up in a table instead of being hashed."""
 
 
 class Directory:
-    """The groups met so far, numbered 0, 1, 2, … in the order they were met.
+    """The groups encountered so far, numbered 0, 1, 2, … in order of first appearance.
 
     >>> groups = Directory([pa.string()])
     >>> groups.encode([pa.array(["b", "a", "b"])]).tolist()
@@ -43,7 +43,7 @@ class Directory:
         return self._size
 
     def encode(self, columns: Sequence[pa.Array | pa.ChunkedArray], rows: int | None = None) -> Codes:
-        """The code of each row's group; groups not met before get the next ones. Without columns there is one group."""
+        """Return the code of each row's group; new groups get the next codes. Without columns there is one group."""
         if not columns:
             return np.zeros(rows or 0, np.int64)
         arrays = [_whole(column).cast(kind) for column, kind in zip(columns, self.types, strict=True)]
@@ -54,18 +54,18 @@ class Directory:
         return self._hash(arrays)
 
     def restore(self, columns: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> None:
-        """Know again groups that were saved, in their order; before any others."""
+        """Restore saved groups in their order, before any others are added."""
         codes = self.encode(columns, rows)
         check_that(rows == len(self) and (codes == np.arange(rows)).all(), f"{rows} different groups")
 
     def keys(self) -> list[pa.Array]:
-        """The values of the `by` columns, one row a group, in the order of their codes."""
+        """Return the values of the `by` columns, one row per group, in the order of the codes."""
         for i, (parts, kind) in enumerate(zip(self._keys, self.types, strict=True)):
             self._keys[i] = [pa.concat_arrays(parts) if parts else pa.array([], kind)]
         return [whole for (whole,) in self._keys]
 
     def key(self, code: int) -> tuple[Any, ...]:
-        """The values of the `by` columns of one group."""
+        """Return the values of the `by` columns of one group."""
         return tuple(column[code].as_py() for column in self.keys())
 
     def _look_up(self, column: pa.Array) -> Codes | None:
@@ -92,7 +92,7 @@ class Directory:
         return codes
 
     def _leave_table(self) -> None:
-        """Go on by hashing, once the integers have spread too far for a table."""
+        """Switch to hashing, once the integers span too wide a range for a table."""
         self._codes = {key: code for code, key in enumerate(self.keys()[0].to_pylist())}
         self._table = np.empty(0, np.int64)
 
@@ -148,7 +148,7 @@ def _look_up(values: Any, table: Any, base: int, codes: Any, met: Any, size: int
 
 @njit(cache=True)
 def order_of(group: Any, on: Any, last: Any) -> int:
-    """How a batch continues each group: 0 in order, no ties; 1 with ties; 2 out of order. Brings `last` up to date."""
+    """Check how a batch continues each group and update `last`: 0 in order, 1 with ties, 2 out of order."""
     found = 0
     for i in range(on.size):
         g = group[i]
@@ -161,7 +161,7 @@ def order_of(group: Any, on: Any, last: Any) -> int:
 
 
 def spread(keys: Sequence[pa.Array], buckets: int) -> Codes:
-    """A bucket for each group that depends on nothing but its values."""
+    """Assign each group a bucket that depends only on its values."""
     if not keys:
         return np.zeros(1, np.int64)
     mixed = np.zeros(len(keys[0]), np.uint64)

@@ -1,4 +1,4 @@
-"""Which groups of a bucket are at hand, and which of them are to be written: what operators share that keep groups."""
+"""The groups of a bucket that are loaded, and those that must be written; shared by operators with state per group."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LAST = "last"
 
 
 class Memory:
-    """The groups of a bucket: those at hand have a code in the directory, the others only an entry in the store.
+    """The groups of a bucket. Loaded groups have a code in the directory, the others only an entry in the store.
 
-    `adopt` takes over the entries of groups with these codes; `idle` says which entries have nothing open. A group that
-    is idle is forgotten once `keep` has gone by since its last row, if that is given.
+    `adopt` takes over the entries of groups with the given codes; `idle` returns which entries have nothing open. If
+    `keep` is given, an idle group is forgotten when `keep` has passed since its last row.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Memory:
         self._stored = np.zeros(0, np.bool_)
 
     def recall(self, tables: Iterable[pa.Table], until: int | None = None) -> None:
-        """Have the groups of rows at hand, and those whose time has come; all of them will be written."""
+        """Load the groups of these rows and the groups that are due, and mark all of them for writing."""
         by = self.arrivals.reader.layout.by
         keys = [([table.column(name) for name in by], len(table)) for table in tables if len(table)]
         if self.store.pieces:
@@ -49,7 +49,7 @@ class Memory:
             self.touch(self.directory.encode(columns, rows))
 
     def _distinct(self, keys: Sequence[tuple[list[Any], int]]) -> Iterator[tuple[list[pa.Array], int]]:
-        """The keys of rows, each at most once, as there may be many rows of a group."""
+        """Return the distinct keys of rows, since a group may have many rows."""
         groups = Directory(self.directory.types)
         for columns, rows in keys:
             groups.encode(columns, rows)
@@ -57,16 +57,16 @@ class Memory:
             yield groups.keys(), len(groups)
 
     def recall_all(self) -> None:
-        """Have all groups at hand."""
+        """Load all groups."""
         self._take(self.store.all(), touch=False)
 
     def empty(self) -> None:
-        """Have all groups at hand, and none in the store: the stream is over."""
+        """Load all groups and clear the store, at the end of the stream."""
         self.recall_all()
         self.store.clear()
 
     def touch(self, codes: Codes) -> None:
-        """These groups will be written."""
+        """Mark these groups for writing."""
         self._grow()
         self._touched[codes] = True
 
@@ -89,7 +89,7 @@ class Memory:
             self._adopt(found, codes[fresh])
 
     def _known(self) -> int:
-        """How many groups were at hand; where there are no keys, the one group is there once it was touched."""
+        """Return the number of loaded groups. Without keys, the one group counts once it has been touched or stored."""
         return len(self.directory) if self.directory.types else int(self._touched.any() or self._stored.any())
 
     def _grow(self) -> None:
@@ -97,7 +97,7 @@ class Memory:
         self._touched, self._stored = np.append(self._touched, more), np.append(self._stored, more)
 
     def expired(self, entries: Entries) -> Flags:
-        """Which entries are of groups that are to be forgotten by now."""
+        """Return which entries belong to groups that can be forgotten."""
         time, last = self.arrivals.time, entries.groups[LAST].to_numpy()
         if self.keep is None or time is None:
             return np.zeros(last.size, np.bool_)
@@ -108,14 +108,14 @@ class Memory:
     def write(self, entries_of: Callable[[Codes], tuple[Mapping[str, Any], Sequence[pa.Table], Flags, Codes]]) -> None:
         """Write the groups that were touched.
 
-        `entries_of` gives, for groups, columns of theirs, tables of their rows, which of them are needed at all, and
-        when time comes for each.
+        `entries_of` takes groups and returns their columns, the tables of their rows, which groups need an entry, and
+        when each is due.
         """
         self._grow()
         self.arrivals.grow()
         codes = np.flatnonzero(self._touched)
         columns, parts, needed, due = entries_of(codes)
-        keys = [key.take(pa.array(codes)) for key in self.directory.keys()]  # noqa: SIM118 - it is no dictionary
+        keys = [key.take(pa.array(codes)) for key in self.directory.keys()]  # noqa: SIM118 - it is not a dictionary
         groups = {f"by{i}": key for i, key in enumerate(keys)}
         groups |= {HASH: hashes_of(keys, codes.size), DUE: np.where(needed, due, NO_EVENT), GONE: ~needed}
         groups |= {LAST: self.arrivals.last[codes], **columns}

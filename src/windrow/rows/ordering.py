@@ -1,4 +1,4 @@
-"""Putting tuples in order: what sorting by `on` alone leaves open, ties above all, is settled here."""
+"""Putting rows in order, including what sorting by `on` alone leaves open, such as ties."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS_AT_ONCE = 100_000
 
 
 def in_larger_tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Record batches put together until they are worth a call of the kernel."""
+    """Combine record batches into tables that are large enough for a call of the kernel."""
     waiting: list[pa.RecordBatch] = []
     rows = 0
     for batch in chain(batches, [None]):
@@ -32,7 +32,7 @@ def in_larger_tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def whole_instants(tables: Iterable[pa.Table], on: str, clock: Clock) -> Iterator[pa.Table]:
-    """Tables sorted by `on`, cut anew so that no two of them share an instant."""
+    """Re-split tables that are sorted by `on` so that no two of them share an instant."""
     held: list[pa.Table] = []
     for table in tables:
         instants: npt.NDArray[Any] = clock.read(table.column(on)).numbers
@@ -50,7 +50,7 @@ def whole_instants(tables: Iterable[pa.Table], on: str, clock: Clock) -> Iterato
 
 
 def read_in_order(reader: Reader, table: pa.Table) -> RowBatch:
-    """The tuples of a table; where a group's are out of order or tied they are sorted first."""
+    """Read the rows of a table; sort them first if a group has ties or is out of order."""
     tuples = reader.read(table)
     last = np.full(len(reader.directory), reader.request.clock.lowest, tuples.on.dtype)
     if order_of(tuples.group, tuples.on, last) == 0:
@@ -59,7 +59,7 @@ def read_in_order(reader: Reader, table: pa.Table) -> RowBatch:
 
 
 def _sorted_rows(reader: Reader, table: pa.Table) -> npt.NDArray[np.int64]:
-    """The rows by `on`, the columns of `order_by`, and all that the query reads, as Spark orders them."""
+    """Sort rows by `on`, by the columns of `order_by` and by all columns that the query reads, in Spark's order."""
     layout = reader.layout
     keys = [table.column(name) for name in (layout.on, *layout.order_by)]
     keys += [evaluate(table).cast(pa.int8()) for evaluate in layout.predicates.values()]
@@ -71,10 +71,10 @@ def _sorted_rows(reader: Reader, table: pa.Table) -> npt.NDArray[np.int64]:
 
 
 def sorted_as_spark(keys: Iterable[pa.ChunkedArray]) -> npt.NDArray[np.int64]:
-    """The rows in ascending order of several columns, as Spark orders them; what ties stays in its order."""
+    """Return the rows in ascending order of several columns, in Spark's order; the sort is stable."""
     columns: dict[str, pa.Array] = {}
     for i, key in enumerate(keys):
-        # Nulls are the least values in Spark and NaN the greatest; Arrow would put both at the end.
+        # Spark sorts nulls first and NaN last; Arrow would put both at the end.
         columns[f"valid{i}"] = pc.is_valid(key).cast(pa.int8())
         if pa.types.is_floating(key.type):
             columns[f"nan{i}"] = pc.is_nan(key).cast(pa.int8())

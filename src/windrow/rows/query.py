@@ -1,4 +1,4 @@
-"""What a query asks of the rows of a table, with names and types settled, and how its rows are read."""
+"""A query over the rows of a table, with resolved names and types, and the reader of these rows."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ What = TypeVar("What")
 
 @dataclass(frozen=True)
 class Query(Generic[What]):
-    """What is to be found in the tuples of a table, the columns it needs by role, and the types they have.
+    """The subject of a query, the columns it needs by role, and their types.
 
-    It is all that a task needs to know.
+    A task needs to know nothing else.
     """
 
     what: What
@@ -41,7 +41,7 @@ class Query(Generic[What]):
 
     @property
     def predicates(self) -> Mapping[str, Any]:
-        """Conditions that are evaluated for each tuple."""
+        """Conditions that are evaluated per row."""
         return {}
 
     @property
@@ -51,7 +51,7 @@ class Query(Generic[What]):
 
     @property
     def nulls(self) -> str:
-        """What is done where one of these is null."""
+        """How rows are handled in which a predicate or an attribute is null."""
         return "skip"
 
     @property
@@ -66,12 +66,12 @@ class Query(Generic[What]):
 
     @property
     def values(self) -> list[str | None]:
-        """The columns of the aggregates, one after the other; none for a count of tuples."""
+        """The columns of the aggregates, one after the other; None for a count of rows."""
         return [name for aggregate in self.agg.values() for name in aggregate.columns or (None,)]
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What a state of it depends on, apart from what is to be found, in words that can be compared."""
+        """What a saved state depends on apart from `what`, in a form that can be compared."""
         return {
             "on": self.on,
             "by": list(self.by),
@@ -82,13 +82,13 @@ class Query(Generic[What]):
 
     @property
     def accumulators(self) -> list[Accumulator]:
-        """What keeps the states of each aggregate."""
+        """One accumulator per aggregate."""
         return [Accumulator.of(aggregate, self.types) for aggregate in self.agg.values()]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Under which names a table holds what a request reads, and how a predicate's value is had from it."""
+    """The names of the columns of a table by role, and how each predicate is evaluated."""
 
     on: str
     by: tuple[str, ...]
@@ -100,7 +100,7 @@ class Layout:
 
 @dataclass
 class Reader:
-    """Turns Arrow tables into tuples, numbering groups as it goes."""
+    """A reader that turns Arrow tables into row batches and numbers the groups."""
 
     request: Query[Any]
     layout: Layout
@@ -111,7 +111,7 @@ class Reader:
         self._keepers = self.request.accumulators
 
     def read(self, table: pa.Table) -> RowBatch:
-        """The tuples of a table, in its order."""
+        """Read the rows of a table, in its order."""
         layout = self.layout
         inputs: dict[str, Values] = {name: _truth(evaluate(table)) for name, evaluate in layout.predicates.items()}
         inputs |= {name: read_numbers(table.column(at), FLOAT) for name, at in layout.attributes.items()}
@@ -127,7 +127,7 @@ def _truth(column: pa.BooleanArray) -> Values:
 
 
 class RowBatch(NamedTuple):
-    """Tuples of many groups, each group's in order: what the scheme reads by name, and what each aggregate reads."""
+    """Rows of many groups, ordered within each group: what the scheme reads, by name, and what each aggregate reads."""
 
     group: npt.NDArray[np.int64]
     on: Array
@@ -135,7 +135,7 @@ class RowBatch(NamedTuple):
     values: Sequence[Values]
 
     def where(self, keep: npt.NDArray[np.bool_]) -> RowBatch:
-        """Only the tuples that are marked."""
+        """Return only the rows that are marked."""
         return RowBatch(
             self.group[keep],
             self.on[keep],

@@ -1,4 +1,4 @@
-"""Where the tuples of a stream wait: in numbered pieces that are narrow in time, so that little is read or written."""
+"""The buffer for the rows of a stream: numbered pieces, each narrow in time, so that little is read or written."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from windrow.state.checks import check_that, reading
 ROWS = "rows"
 """The kind of a saved piece."""
 ROWS_A_PIECE = 4_096
-"""Waiting tuples are cut into pieces of at least so many …"""
+"""The intended number of rows per piece; a large batch gets larger pieces."""
 PIECES_A_BATCH = 8
-"""… and at most so many pieces."""
+"""The largest number of pieces that one batch is split into."""
 
 
 class Shelf(Protocol):
-    """What keeps pieces of bytes by number, such as Spark's state store."""
+    """A store of numbered pieces of bytes, such as Spark's state store."""
 
     def put(self, number: int, data: bytes) -> None:
-        """Keep a piece."""
+        """Store a piece."""
 
     def read(self, number: int) -> bytes:
-        """Give a piece."""
+        """Return a piece."""
 
     def drop(self, number: int) -> None:
-        """Forget a piece."""
+        """Remove a piece."""
 
 
 class Waiting(NamedTuple):
-    """A piece on the shelf: its number, its least and greatest `on`, its tuples, and its bytes where they are known."""
+    """A piece on the shelf: its number, least and greatest `on`, number of rows, and size in bytes, if known."""
 
     number: int
     low: Any
@@ -47,7 +47,10 @@ class Waiting(NamedTuple):
 
 @dataclass
 class TimedShelf:
-    """Tuples in pieces that follow each other in time as far as their arrival allows; several may share one shelf."""
+    """Buffered rows in pieces that follow each other in time as far as their arrival allows.
+
+    Several can share one shelf.
+    """
 
     shelf: Shelf
     clock: Clock
@@ -58,25 +61,25 @@ class TimedShelf:
 
     @property
     def rows(self) -> int:
-        """How many tuples wait."""
+        """The number of buffered rows."""
         return sum(piece.rows for piece in self.pieces)
 
     @property
     def size(self) -> int:
-        """How many bytes they take."""
+        """Their size in bytes."""
         return sum(piece.size for piece in self.pieces)
 
     @property
     def first(self) -> Any:
-        """The least `on` of all tuples; None if there are none."""
+        """The least `on` of all rows; None if there are none."""
         return min((piece.low for piece in self.pieces), default=None)
 
     def instants(self, table: pa.Table) -> npt.NDArray[Any]:
-        """The `on` of tuples."""
+        """Return the `on` of each row."""
         return self.clock.read(table.column(self.on)).numbers
 
     def keep(self, tables: Iterable[pa.Table], most: int = PIECES_A_BATCH) -> None:
-        """Put tuples on the shelf, in pieces that follow each other in time."""
+        """Put rows on the shelf, in pieces that follow each other in time."""
         tables = [table for table in tables if table.num_rows]
         if not tables:
             return
@@ -91,7 +94,7 @@ class TimedShelf:
             self.next += self.stride
 
     def read(self, piece: Waiting) -> pa.Table:
-        """The tuples of a piece, which stays where it is."""
+        """Return the rows of a piece without removing it."""
         table = piece_of(self.shelf.read(piece.number))
         with reading():
             on = self.instants(table)
@@ -101,14 +104,14 @@ class TimedShelf:
         return table
 
     def drop(self, pieces: Sequence[Waiting]) -> None:
-        """Forget pieces."""
+        """Remove pieces."""
         gone = {piece.number for piece in pieces}
         self.pieces = [piece for piece in self.pieces if piece.number not in gone]
         for number in gone:
             self.shelf.drop(number)
 
     def take(self, until: int | None = None) -> Iterator[pa.Table]:
-        """The tuples up to an instant, or all; they leave the shelf, and pieces that it goes through are cut."""
+        """Remove and yield the rows up to `until`, or all; pieces that extend past it are split."""
         due = [piece for piece in self.pieces if until is None or piece.low <= until]
         rest = []
         for piece in due:
@@ -122,7 +125,7 @@ class TimedShelf:
         self.keep(rest)
 
     def passed(self, fresh: Iterable[pa.Table], until: int | None) -> list[pa.Table]:
-        """Of what waits and what arrived, the tuples up to an instant, none if there is no instant; the rest waits."""
+        """Return the buffered and new rows up to `until`, or none if it is None; keep the rest buffered."""
         if until is None:
             self.keep(fresh)
             return []
@@ -134,21 +137,21 @@ class TimedShelf:
         return due
 
     def index(self) -> pa.Table:
-        """What is where, as Arrow."""
+        """Return the index of the pieces as Arrow."""
         columns = {name: [getattr(piece, name) for piece in self.pieces] for name in Waiting._fields}
         instant = pa.from_numpy_dtype(self.clock.dtype)
         kinds = {"number": pa.int64(), "low": instant, "high": instant, "rows": pa.int64(), "size": pa.int64()}
         return pa.table({name: pa.array(values, kinds[name]) for name, values in columns.items()})
 
     def restore(self, index: pa.Table, following: int) -> None:
-        """Know again what is where; `following` is the next piece's number."""
+        """Restore the index of the pieces; `following` is the number of the next piece."""
         self.pieces, self.next = [Waiting(**row) for row in index.to_pylist()], following
         numbers = [piece.number for piece in self.pieces]
         check_that(max(numbers, default=-1) < following, f"waiting pieces below {following}, got {numbers}")
 
 
 def piece_of(data: bytes) -> pa.Table:
-    """The rows of a piece."""
+    """Return the rows of a piece."""
     with reading():
         (table,) = saved_tables(data, ROWS)
     return table
