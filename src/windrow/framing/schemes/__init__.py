@@ -1,4 +1,4 @@
-"""Framing schemes: how the data says where a window starts and ends."""
+"""Framing schemes: rules by which the data decides where a window starts and ends."""
 
 from windrow.framing.schemes.aggregate import Aggregate
 from windrow.framing.schemes.base import Scheme

@@ -1,4 +1,4 @@
-"""Aggregate frames: a new frame whenever an aggregate of the frame reaches a limit. "Frames" (2016), 3.2 and 5.2.4."""
+"""Aggregate frames: a new frame whenever the frame's aggregate reaches a limit. "Frames" (2016), 3.2 and 5.2.4."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Aggregate(Scheme):
     Parameters
     ----------
     aggregate
-        Any aggregate whose state is of fixed size and whose result is a number, a user's own included, such as
-        `wr.sum("volume")`.
+        Any aggregate with a numeric result and a state of fixed size, such as `wr.sum("volume")`. User-defined
+        aggregates are supported.
     op
-        `"<"` and `"<="`: frames are maximal, the tuple that would break the condition opens the next frame; a tuple
-        that breaks it by itself is in no frame. `">"` and `">="`: frames are minimal, the tuple that makes the
-        condition true is the frame's last.
+        `"<"` and `"<="`: frames are maximal. The row that would break the condition opens the next frame; a row that
+        breaks it by itself is in no frame. `">"` and `">="`: frames are minimal. The row that makes the condition true
+        is the last row of the frame.
     limit
-        What the aggregate is compared with. A result that is not defined yet neither breaks nor meets the condition.
+        The number that the aggregate is compared with. An undefined result neither breaks nor meets the condition.
     max_gap, nulls
         As in `Boundary`.
 
@@ -78,19 +78,19 @@ class Aggregate(Scheme):
 
     @property
     def is_maximal(self) -> bool:
-        """Whether frames are maximal under the condition, rather than minimal."""
+        """Whether frames are maximal rather than minimal under the condition."""
         return self.op in ("<", "<=")
 
     @property
     def closure(self) -> frozenset[Any]:  # type: ignore[override]
-        """As for delta frames where more tuples can only raise the aggregate; a sum, where none is negative."""
+        """The closure of delta frames if more rows can only raise the aggregate, as in a sum of non-negative values."""
         if self.aggregate.monotonic == "never" or (self.is_cut and not self.is_maximal):
             return frozenset()
         return frozenset({"sub-interval" if self.is_maximal else "super-interval"})
 
     @property
     def properties(self) -> frozenset[Property]:
-        """Lemma 2, where more tuples can only raise the aggregate; a cut begins a stream of its own."""
+        """Lemma 2, if more rows can only raise the aggregate; a cut starts a new stream."""
         if self.aggregate.monotonic == "never":
             return frozenset()
         extreme: Property = "maximal" if self.is_maximal else "minimal"
@@ -102,10 +102,10 @@ class Aggregate(Scheme):
         return self.aggregate.columns
 
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
-        """The kernel specialised for the aggregate; a record remembers its state."""
+        """Return the kernel specialised for the aggregate, whose state is stored in the record."""
         names = self.aggregate.columns
         Accumulator.of(self.aggregate, types)
-        # A scheme reads its attributes as floats.
+        # Schemes read their attributes as floats.
         accumulator = Accumulator.of(self.aggregate, dict.fromkeys(names, pa.float64()))
         zero = accumulator.empty(1).numbers[0]
         step, tag = specialised(_aggregate, type(self.aggregate)), tag_for(self.aggregate, accumulator.integral)
@@ -126,7 +126,7 @@ class Aggregate(Scheme):
 
 @njit(cache=True)
 def _reached(tag: Any, memo: Array, k: int, enough: bool, limit: float, inclusive: bool) -> bool:
-    """Whether the aggregate of frame `k` is past the limit."""
+    """Return whether the aggregate of frame `k` is past the limit."""
     if not enough:
         return False
     value = finish_state(tag, memo, k)

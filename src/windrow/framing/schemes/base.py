@@ -1,8 +1,8 @@
-"""The contract of a framing scheme: a small deterministic automaton over the ordered tuples of one group.
+"""The contract of a framing scheme: a small deterministic automaton over the ordered rows of one group.
 
-A scheme is a frozen dataclass that says what is wanted and can be checked before there is any data. Bound to the types
-of a stream it becomes an `Automaton`: a compiled kernel, what it reads, and the shape of its state. It knows nothing of
-Spark, files or watermarks: columns in and state in, frames and state out.
+A scheme is a frozen dataclass that specifies frames and is validated before any data is read. Bound to the column types
+of a stream, it becomes an `Automaton`: a compiled kernel and the shape of its state. It knows nothing about Spark,
+files or watermarks. It takes columns and state, and returns frames and state.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Closure: TypeAlias = Literal["union", "sub-interval", "super-interval"]
 Property: TypeAlias = Literal[
     "unique", "drained", "saturated", "maximal", "minimal", "separated", "partitioning", "covering", "overlapping"
 ]
-"""What can be said of a framing. Delta and aggregate frames are maximal or minimal among the candidates that start with
-the same tuple, as lemma 2 has it (see `theory`); the others among all."""
+"""A property of a framing. Delta and aggregate frames are maximal or minimal among the candidates that start with the
+same row, as in lemma 2 (see `theory`); frames of other schemes are so among all candidates."""
 Kernel: TypeAlias = Callable[[Batch, Mapping[str, Array], Groups, Records, int, npt.NDArray[np.int64]], int]
 
 
@@ -50,16 +50,16 @@ class Automaton:
 
 @dataclass(frozen=True)
 class Scheme(ABC):
-    """What every scheme has: a longest gap, a policy for null attributes, and declared properties."""
+    """The base of all schemes: a longest gap, a policy for null attributes, and declared properties."""
 
     _: KW_ONLY
     max_gap: Duration | None = None
     nulls: str = "skip"
 
     closure: ClassVar[frozenset[Closure]] = frozenset()
-    """Under which changes of a candidate frame it stays one (definition 5)."""
+    """The changes under which a candidate frame remains a candidate (definition 5)."""
     source: ClassVar[str] = ""
-    """Where the scheme is defined."""
+    """The paper and sections that define the scheme."""
     policies: ClassVar[tuple[str, ...]] = ("skip", "break", "error")
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class Scheme(ABC):
         shown = []
         for item in sorted(fields(self), key=lambda item: bool(item.kw_only)):
             value = getattr(self, item.name)
-            # A Spark Column has an equality of its own: it is compared with nothing of another type.
+            # A Spark Column overloads ==, so only values of the default's type are compared with it.
             if item.kw_only and type(value) is type(item.default) and value == item.default:
                 continue
             shown.append(f"{item.name}={value!r}" if item.kw_only else repr(value))
@@ -81,7 +81,7 @@ class Scheme(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """The scheme in words that are the same for all spellings of its predicates, for saved states."""
+        """The scheme as text, equal for all spellings of its predicates; saved states contain it."""
         from windrow.predicates.parse import canonical  # loads a parser, which kernels do not need
 
         texts = {text for text in self.predicates.values() if isinstance(text, str)}
@@ -93,48 +93,48 @@ class Scheme(ABC):
 
     @property
     def properties(self) -> frozenset[Property]:
-        """What holds for every framing by this scheme, by the lemmas and propositions of the 2016 paper."""
+        """The properties of every framing by this scheme, by the lemmas and propositions of the 2016 paper."""
         return frozenset()
 
     @property
     def is_cut(self) -> bool:
-        """Whether frames can be ended by more than their condition: by a gap, or by a missing attribute."""
+        """Whether something besides the condition can end a frame: a gap or a missing attribute."""
         return self.max_gap is not None or self.nulls == "break"
 
     @property
     def is_run(self) -> bool:
-        """Whether frames are the maximal runs of tuples of one label, so that SQL can find them by itself."""
+        """Whether frames are maximal runs of rows with the same label, so that plain SQL can compute them."""
         return False
 
     @property
     def predicates(self) -> dict[str, Any]:
-        """The SQL predicates that the kernel reads, by the kernel's name for them."""
+        """The SQL predicates that the kernel reads, keyed by the kernel's names for them."""
         return {}
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The framing attributes: numeric columns that the kernel reads."""
+        """The framing attributes: the numeric columns that the kernel reads."""
         return ()
 
     @property
     def extras(self) -> dict[str, pa.DataType]:
-        """The columns that the scheme adds to each frame, from its labels in order."""
+        """The columns that the scheme adds to each frame, in the order of its labels."""
         return {}
 
     def longest_gap(self, clock: Clock) -> int | float:
-        """The largest distance of two neighbours in one frame; endless for none."""
+        """Return the largest allowed distance between neighbouring rows of a frame, infinite if there is no limit."""
         return clock.at_most(self.max_gap, "max_gap")
 
     def is_sure(self, records: Records, clock: Clock) -> npt.NDArray[np.bool_]:
-        """Which of these open frames will be frames whatever comes: all of them, unless a scheme has minimums."""
+        """Return which of these open frames will qualify whatever follows: all, unless the scheme has minimums."""
         return np.ones(records.group.size, np.bool_)
 
     @abstractmethod
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
-        """The automaton over a stream whose attributes have the given types."""
+        """Return the automaton over a stream whose attributes have the given types."""
 
     def check(self, clock: Clock, types: Mapping[str, pa.DataType]) -> None:
-        """Refuse a stream whose types the scheme cannot frame, before any work is done."""
+        """Reject a stream whose types the scheme cannot frame, before any work is done."""
         for name in self.attributes:
             if not is_number(types[name]):
                 raise TypeMismatchError(
@@ -145,7 +145,7 @@ class Scheme(ABC):
 
 
 def is_missing(values: Values) -> npt.NDArray[np.bool_] | None:
-    """Which values of an attribute are null or NaN; None if none is."""
+    """Return which values of an attribute are null or NaN, or None if none is."""
     missing = None if values.valid.all() else ~values.valid
     if values.numbers.dtype == np.float64:
         nan = np.isnan(values.numbers)

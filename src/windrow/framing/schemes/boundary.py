@@ -1,4 +1,4 @@
-"""Boundary frames: a new frame whenever an attribute crosses a boundary. Section 3.2 and 5.2.2 of "Frames" (2016)."""
+"""Boundary frames: a new frame whenever an attribute crosses a boundary. Sections 3.2 and 5.2.2 of "Frames" (2016)."""
 
 from __future__ import annotations
 
@@ -29,17 +29,19 @@ from windrow.rows.clock import Clock
 
 @dataclass(frozen=True, repr=False)
 class Boundary(Scheme):
-    """Maximal runs of tuples that lie in one cell of a grid over one or more attributes.
+    """Maximal runs of rows in one cell of a grid over one or more attributes.
 
     Parameters
     ----------
     grid
-        For each attribute a width w, whose cell n is `(n-1)w < a <= nw`, or rising break points b, whose cell i is
-        `b[i-1] < a <= b[i]`, the outer two being open-ended. The result has a column `cell_<attribute>` for each.
+        Per attribute, either a width w, where cell n is `(n-1)w < a <= nw`, or increasing break points b, where cell i
+        is `b[i-1] < a <= b[i]` and the two outer cells are open-ended. The result has a column `cell_<attribute>` per
+        attribute.
     max_gap
-        Two tuples further apart are never in one frame.
+        Two rows further apart are never in the same frame.
     nulls
-        What a null or NaN attribute means: `"skip"` (default: the tuple takes no part), `"break"` or `"error"`.
+        How to treat a null or NaN attribute: `"skip"` (default: the row takes no part in framing), `"break"` or
+        `"error"`.
 
     Examples
     --------
@@ -61,12 +63,12 @@ class Boundary(Scheme):
 
     @property
     def properties(self) -> frozenset[Property]:
-        """Lemma 1 and propositions 1 and 2; every tuple is in exactly one frame."""
+        """Lemma 1 and propositions 1 and 2; every row is in exactly one frame."""
         return frozenset({"unique", "drained", "maximal", "covering", "partitioning"})
 
     @property
     def is_run(self) -> bool:
-        """The label of a tuple is its cell."""
+        """Always true: the label of a row is its cell."""
         return True
 
     @property
@@ -76,16 +78,16 @@ class Boundary(Scheme):
 
     @property
     def grids(self) -> dict[str, Grid]:
-        """The checked widths and break points."""
+        """The validated widths and break points."""
         return check_grid(self.grid, "Boundary")
 
     @property
     def extras(self) -> dict[str, pa.DataType]:
-        """The cell of the frame in each attribute."""
+        """The cell of the frame, per attribute."""
         return {f"cell_{name}": pa.int64() for name in self.grid}
 
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
-        """The kernel over the cells of the attributes."""
+        """Return the kernel over the cells of the attributes."""
         grids = self.grids
         max_gap = clock.at_most(self.max_gap, "max_gap")
 
@@ -104,7 +106,7 @@ class Boundary(Scheme):
 def label_runs(
     batch: Batch, labels: Array, groups: Groups, records: Records, used: int, slots: Array, max_gap: float
 ) -> int:
-    """The kernel of all schemes in which a tuple has a label and a frame is a maximal run of one."""
+    """Frame maximal runs of rows with the same label: the kernel that `Boundary` and `Gap` share."""
     width = labels.shape[1]
     for i in range(batch.on.size):
         g, t = batch.group[i], batch.on[i]

@@ -1,4 +1,4 @@
-"""Frames of the user's own: the logical frame operator of "Frames" (2016), section 5.1, with the user's functions."""
+"""User-defined frames: the logical frame operator of "Frames" (2016), section 5.1, with the user's functions."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ Rule = Callable[[Any, Any], bool]
 
 @dataclass(frozen=True, repr=False)
 class Custom(Scheme):
-    """Frames by the user's own rules, compiled.
+    """Frames by user-defined, compiled rules.
 
-    For each tuple, in order: if a frame is open and `close(t, s)` holds, the frame is reported. If it is still open and
-    `update(t, s)` holds, the tuple joins it. If none is open and `open(t, s)` holds, the tuple starts a frame. `t`
-    has the columns as attributes, and the progressing attribute as `t.on`; `s` is the group's state record, which the
-    functions may change. A frame that `close` has not ended when the stream ends is reported with `complete` false.
+    For each row, in order: if a frame is open and `close(t, s)` holds, the frame is emitted. If it is still open and
+    `update(t, s)` holds, the row joins it. If none is open and `open(t, s)` holds, the row starts a frame. `t` has the
+    columns as attributes, and the progressing attribute as `t.on`; `s` is the group's state record, which the functions
+    may change. A frame that is still open when the stream ends is emitted with `complete` false.
 
     Parameters
     ----------
     columns
         The numeric columns that the functions read.
     state
-        The state record: a name and a starting value each.
+        The fields of the state record, with their initial values.
     open, update, close
-        Functions `(t, s) -> bool` that numba can compile. Without `update`, every tuple joins an open frame.
+        Functions `(t, s) -> bool` that numba can compile. Without `update`, every row joins an open frame.
     max_gap, nulls
-        As in `Boundary`. The state record outlives the cut.
+        As in `Boundary`. The state record survives a cut.
 
     Examples
     --------
-    A frame from each new record high until the value has fallen to half of it:
+    A frame from each new record high until the value has fallen to half of that high:
 
     >>> def opens(t, s):
     ...     if t.x > s.high:
@@ -121,7 +121,7 @@ class Custom(Scheme):
         return tuple(self.columns)
 
     def check(self, clock: Clock, types: Mapping[str, pa.DataType]) -> None:
-        """Also compile the functions, over no tuples, so that what numba does not like is known before any job runs."""
+        """Also compile the functions, over no rows, so that numba's errors surface before any job runs."""
         super().check(clock, types)
         automaton = self.bind(clock, types)
         none = np.empty(0, np.int64)
@@ -133,10 +133,10 @@ class Custom(Scheme):
         )
 
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
-        """The kernel with the user's functions compiled into it."""
+        """Return the kernel with the user's functions compiled into it."""
         max_gap = clock.at_most(self.max_gap, "max_gap")
         row = np.dtype([("on", clock.dtype)] + [(name, np.float64) for name in self.columns])
-        # A record without fields is no type that numba knows: the spare field is never seen by the user.
+        # numba does not support records without fields; the user never sees the spare field.
         names = list(self.state) or ["_"]
         record = np.dtype([(name, np.float64) for name in names])
         step = compile_rules(self.open, self.update, self.close)
@@ -173,7 +173,7 @@ def _always(t: Any, s: Any) -> bool:
 
 @lru_cache(maxsize=64)
 def compile_rules(opens: Rule, updates: Rule | None, closes: Rule) -> Any:
-    """The logical frame operator with three functions compiled into it, for this process."""
+    """Compile the logical frame operator with three functions, for this process."""
     open_rule, update_rule, close_rule = njit(opens), njit(updates or _always), njit(closes)
 
     @njit

@@ -1,4 +1,4 @@
-"""Delta frames: a new frame whenever an attribute has moved too far. Section 3.2 and 5.2.3 of "Frames" (2016)."""
+"""Delta frames: a new frame whenever an attribute has moved too far. Sections 3.2 and 5.2.3 of "Frames" (2016)."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ OPERATORS = ("<", "<=", ">", ">=")
 
 
 def check_operator(op: Any, scheme: str) -> None:
-    """Refuse what is no comparison."""
+    """Reject anything but a comparison operator."""
     if not is_one_of(op, OPERATORS):
         raise SpecError(f"{scheme}: {quoted(op)} is no operator; it must be one of {', '.join(OPERATORS)}")
 
 
 @dataclass(frozen=True, repr=False)
 class Delta(Scheme):
-    """Frames within which an attribute moves by at most, or just over, a limit.
+    """Frames within which an attribute moves by at most, or by just over, a limit.
 
     Parameters
     ----------
     limits
-        The limit of each attribute. With several, any of them ends the frame.
+        One limit per attribute. With several attributes, any of them ends the frame.
     op
-        `"<="` (default) and `"<"`: frames are maximal, the tuple that would break the condition opens the next frame.
-        `">"` and `">="`: frames are minimal, the tuple that makes the condition true is the frame's last.
+        `"<="` (default) and `"<"`: frames are maximal. The row that would break the condition opens the next frame.
+        `">"` and `">="`: frames are minimal. The row that makes the condition true is the last row of the frame.
     reference
-        What moves: `"range"` (default), the largest minus the smallest value of the frame, or `"first"`, the distance
-        to the value of the frame's first tuple.
+        The quantity compared with the limit: `"range"` (default), the largest minus the smallest value of the frame, or
+        `"first"`, the distance to the value of the frame's first row.
     max_gap, nulls
         As in `Boundary`.
 
@@ -88,14 +88,14 @@ class Delta(Scheme):
 
     @property
     def is_maximal(self) -> bool:
-        """Whether frames are maximal under the condition, rather than minimal."""
+        """Whether frames are maximal rather than minimal under the condition."""
         return self.op in ("<", "<=")
 
     @property
     def closure(self) -> frozenset[Any]:  # type: ignore[override]
-        """Sub-intervals of a small range are small, super-intervals of a large one large, unless something cuts them.
+        """Sub-intervals of a small range are small and super-intervals of a large one are large, unless cut.
 
-        The distance to the first has neither closure.
+        The distance to the first row has neither closure.
         """
         if self.reference == "first" or (self.is_cut and not self.is_maximal):
             return frozenset()
@@ -115,7 +115,7 @@ class Delta(Scheme):
         return tuple(self.limits)
 
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
-        """The kernel with its limits; a record remembers the smallest and largest value, or twice the first."""
+        """Return the kernel with its limits; a record stores the smallest and largest value, or the first one twice."""
         limits = np.array(list(self.limits.values()))
         max_gap = clock.at_most(self.max_gap, "max_gap")
         inclusive = self.op in ("<", ">=")
@@ -132,11 +132,11 @@ class Delta(Scheme):
 
 @njit(cache=True)
 def _moved_over(memo: Array, k: int, values: Array, i: int, limits: Array, inclusive: bool) -> bool:
-    """Whether frame `k` together with tuple `i` has moved over any of its limits."""
+    """Return whether frame `k`, with row `i` added, has moved past any of its limits."""
     for j in range(limits.size):
         low = min(memo[k, 2 * j], values[i, j])
         high = max(memo[k, 2 * j + 1], values[i, j])
-        # Equal infinities are no distance apart, and their difference would be NaN.
+        # The distance between equal infinities is 0, but their difference would be NaN.
         moved = 0.0 if high == low else high - low
         if moved > limits[j] or (inclusive and moved == limits[j]):
             return True

@@ -29,11 +29,11 @@ from windrow.rows.clock import Clock
 
 @dataclass(frozen=True, repr=False)
 class DoubleBoundary(Scheme):
-    """Maximal runs of tuples that lie in two neighbouring cells; every tuple is in two frames.
+    """Maximal runs of rows in two neighbouring cells; every row is in two frames.
 
-    For each pair of neighbouring cells n and n + 1, the frames are the maximal runs of tuples in that pair. The result
-    has a column `cell_<attribute>` with the lower cell n. Frames are numbered in the order they open, the lower pair
-    first.
+    For each pair of neighbouring cells n and n + 1, the frames are the maximal runs of rows in that pair. The result
+    has a column `cell_<attribute>` with the lower cell n. Frames are numbered in the order in which they open, the
+    lower pair first.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class DoubleBoundary(Scheme):
 
     @property
     def properties(self) -> frozenset[Property]:
-        """Saturated and maximal for each pair of cells, so unique; every tuple is in two frames."""
+        """Saturated and maximal per pair of cells, hence unique; every row is in two frames."""
         return frozenset({"unique", "saturated", "maximal", "covering", "overlapping"})
 
     @property
@@ -78,7 +78,7 @@ class DoubleBoundary(Scheme):
         return {f"cell_{name}": pa.int64() for name in self.grid}
 
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
-        """The kernel over the cells of the attribute."""
+        """Return the kernel over the cells of the attribute."""
         name, grid = next(iter(check_grid(self.grid, "DoubleBoundary").items()))
         max_gap = clock.at_most(self.max_gap, "max_gap")
 
@@ -92,7 +92,7 @@ class DoubleBoundary(Scheme):
 
 @njit(cache=True)
 def _pairs(batch: Batch, cell: Array, groups: Groups, records: Records, used: int, slots: Array, max_gap: float) -> int:
-    """Column w of a group's open records holds the pair whose lower cell has the parity w."""
+    """Frame pairs of cells; column w of a group's open records holds the pair whose lower cell has parity w."""
     for i in range(batch.on.size):
         g, t = batch.group[i], batch.on[i]
         for w in range(2):

@@ -1,4 +1,4 @@
-"""Sessions: a new frame after a silence. Boundary frames without a boundary, cut by the longest gap alone."""
+"""Sessions: a new frame after a silence. Boundary frames without a boundary, cut only by the longest gap."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from windrow.rows.duration import Duration
 
 @dataclass(frozen=True, repr=False)
 class Gap(Scheme):
-    """Sessions: runs of tuples of which no two neighbours are further apart than a gap.
+    """Sessions: maximal runs of rows in which neighbours are no further apart than a gap.
 
     Parameters
     ----------
     gap
-        The longest time between two neighbours; two tuples exactly this far apart are in one session.
+        The longest time between neighbouring rows. Two rows exactly this far apart are in the same session.
 
     Examples
     --------
@@ -47,20 +47,20 @@ class Gap(Scheme):
 
     @property
     def properties(self) -> frozenset[Property]:
-        """Lemma 1 and propositions 1 and 2; every tuple is in exactly one session."""
+        """Lemma 1 and propositions 1 and 2; every row is in exactly one session."""
         return frozenset({"unique", "drained", "maximal", "covering", "partitioning"})
 
     @property
     def is_run(self) -> bool:
-        """All tuples have the same label; only gaps end a run."""
+        """Always true: all rows have the same label, and only gaps end a run."""
         return True
 
     def longest_gap(self, clock: Clock) -> int | float:
-        """The gap, or `max_gap` if that is shorter."""
+        """Return the gap, or `max_gap` if that is shorter."""
         return min(clock.at_most(self.gap, "gap"), super().longest_gap(clock))
 
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
-        """The kernel of boundary frames over no attributes."""
+        """Return the kernel of boundary frames over no attributes."""
         gap = self.longest_gap(clock)
 
         def kernel(

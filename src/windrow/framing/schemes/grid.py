@@ -1,4 +1,4 @@
-"""Cells of an attribute: which of the intervals between boundaries a value lies in."""
+"""Grids over attributes: the cells into which boundaries divide an attribute's values."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from windrow.errors import SpecError, quoted
 from windrow.rows.checks import check_attribute, check_limit
 
 Grid: TypeAlias = float | tuple[float, ...]
-"""A width, or break points in rising order."""
+"""A width, or break points in increasing order."""
 
 LARGEST_CELL = int(np.iinfo(np.int64).max)
 SMALLEST_CELL = -LARGEST_CELL
-"""Cells past these are these. The cell below the smallest still is a number: the lower of a pair may be it."""
+"""Cells beyond these saturate. One below the smallest still fits an int64: it can be the lower cell of a pair."""
 FARTHEST_CELL = 9.0e18
-"""Where cells can no longer be counted."""
+"""The quotient of value and width beyond which cells saturate."""
 
 
 def check_grid(grids: Any, scheme: str) -> dict[str, Grid]:
-    """The widths and break points of each attribute, or a refusal that says which is wrong."""
+    """Return the validated width or break points per attribute."""
     if not isinstance(grids, Mapping) or not grids:
         raise SpecError(
             f"{scheme} wants a width or break points an attribute, as in {{'x': 10.0}}, not {quoted(grids)}"
@@ -48,9 +48,10 @@ def _grid(name: str, grid: Any, scheme: str) -> Grid:
 
 
 def cells(values: npt.NDArray[np.float64], grid: Grid) -> npt.NDArray[np.int64]:
-    """The cell of each value: with width w, `(n-1)w < a <= nw` is n; else the number of break points below the value.
+    """Return the cell of each value.
 
-    With a width, cells past 64 bits, such as those of infinities, count as the last ones: 2**63 - 1 and its negative.
+    With width w, cell n is `(n-1)w < a <= nw`. With break points, the cell is the number of break points below the
+    value. Cells beyond 64 bits, such as those of infinities, saturate at 2**63 - 1 and its negative.
 
     >>> cells(np.array([-0.5, 0.0, 10.0, 10.5]), 10.0).tolist()
     [0, 0, 1, 2]
@@ -65,7 +66,7 @@ def cells(values: npt.NDArray[np.float64], grid: Grid) -> npt.NDArray[np.int64]:
 
 @njit(cache=True)
 def _width_cells(values: Any, width: float) -> Any:
-    """The quotient can round across a boundary, so the definition has the last word; cells past 64 bits saturate."""
+    """Return the cells by width: the quotient may round across a boundary, so the definition corrects it."""
     out = np.empty(values.size, np.int64)
     for i in range(values.size):
         a = values[i]

@@ -1,7 +1,7 @@
 """Threshold frames: the episodes in which a predicate holds.
 
-Section 3.2 and 5.2.1 of "Frames" (2016), sections 3 to 5 of "Capturing episodes" (2012), and the on/off segmentation of
-"Framing systems II", here for any minimum.
+Defined in sections 3.2 and 5.2.1 of "Frames" (2016) and sections 3 to 5 of "Capturing episodes" (2012). The on/off
+segmentation is that of "Framing systems II", extended to any minimum.
 """
 
 from __future__ import annotations
@@ -42,31 +42,31 @@ OFF, ON = 0, 1
 
 @dataclass(frozen=True, repr=False)
 class Threshold(Scheme):
-    """Maximal runs of tuples that satisfy a predicate.
+    """Maximal runs of rows that satisfy a predicate.
 
     Parameters
     ----------
     predicate
-        A condition in Spark SQL, such as `"speed < 40"`, or a Spark `Column`. It means what it means in Spark, to which
-        NaN is greater than any number: `t > 80` holds for NaN, and `t > 80 and not isnan(t)` does not. Whatever the
-        plan, a row that it cannot be computed for (a division by zero, an overflow, a text that is no number) ends the
-        query with Spark's error, of which `wr.failure` makes a `DataError`. With `spark.sql.ansi.enabled` set to false,
-        or by functions such as `try_divide` and `try_cast`, it is null there.
+        A Spark SQL condition such as `"speed < 40"`, or a Spark `Column`. It has Spark's semantics, in which NaN is
+        greater than any number: `t > 80` holds for NaN, `t > 80 and not isnan(t)` does not. If it cannot be evaluated
+        for a row (division by zero, overflow, text that is not a number), every plan fails with Spark's error, which
+        `wr.failure` turns into a `DataError`. With `spark.sql.ansi.enabled` set to false, or with functions such as
+        `try_divide` and `try_cast`, it is null for that row instead.
     min_count
-        Runs of fewer tuples are no frames.
+        Drop runs with fewer rows.
     min_duration
-        Runs with `end - start` below this are no frames.
+        Drop runs with `end - start` below this.
     close
-        With it, a frame opens when `predicate` holds and stays open until `close` holds (hysteresis). A tuple for which
-        `close` holds is in no frame.
+        Add hysteresis: a frame opens when `predicate` holds and stays open until `close` holds. Rows for which `close`
+        holds are in no frame.
     segments
-        Partition the stream into on frames, the qualifying episodes, and off frames, everything between. A run that is
-        too short is part of the off frame around it. The result then has a column `on`.
+        Partition the stream into on frames, the qualifying episodes, and off frames, everything between them. A run
+        that is too short is part of the off frame around it. The result has an additional column `on`.
     max_gap
-        Two tuples further apart are never in one frame.
+        Two rows further apart are never in the same frame.
     nulls
-        What a predicate that is null (and not one of NaN) means: `"false"` (default), `"skip"` (the tuple takes no
-        part), `"break"` or `"error"`.
+        How to treat a null predicate (NaN does not count as null): `"false"` (default), `"skip"` (the row takes no part
+        in framing), `"break"` or `"error"`.
 
     Examples
     --------
@@ -96,13 +96,13 @@ class Threshold(Scheme):
             raise SpecError(f"segments: expected True or False, got {quoted(self.segments)}")
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is sent to a task: Spark has evaluated a Column by then, and could not send it; its text is enough."""
+        """Replace Columns by their text: they cannot be pickled, and Spark evaluates them before tasks start."""
         columns = {name: str(value) for name in ("predicate", "close") if _is_column(value := getattr(self, name))}
         return {**self.__dict__, **columns}
 
     @property
     def properties(self) -> frozenset[Property]:
-        """Lemma 1 and propositions 1 and 2; segments cover every tuple once."""
+        """Lemma 1 and propositions 1 and 2; with segments, every row is in exactly one frame."""
         if self.segments:
             return frozenset({"unique", "drained", "maximal", "covering", "partitioning"})
         known: set[Property] = {"unique", "drained", "maximal", "covering"}
@@ -110,28 +110,28 @@ class Threshold(Scheme):
 
     @property
     def is_run(self) -> bool:
-        """Plain episodes are runs; hysteresis and segments look back further."""
+        """Whether frames are plain episodes; hysteresis and segments depend on more than one label."""
         return self.close is None and not self.segments
 
     @property
     def predicates(self) -> dict[str, Any]:
-        """`hit`, and with hysteresis `stop`."""
+        """`hit`, and with hysteresis also `stop`."""
         return {"hit": self.predicate} if self.close is None else {"hit": self.predicate, "stop": self.close}
 
     @property
     def extras(self) -> dict[str, pa.DataType]:
-        """`on` tells the on segments from the off segments."""
+        """`on`: true for on segments, false for off segments."""
         return {"on": pa.bool_()} if self.segments else {}
 
     def is_sure(self, records: Records, clock: Clock) -> npt.NDArray[np.bool_]:
-        """Those that have reached the minimums already, and everything between episodes."""
+        """Return which open frames already meet the minimums; off frames always do."""
         minimum = clock.at_least(self.min_duration, "min_duration")
         lasts = clock.reaches(records.end, records.start, minimum)
         sure: npt.NDArray[np.bool_] = lasts & (records.count >= self.min_count)
         return sure | (records.label[:, 0] == OFF) if self.segments else sure
 
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
-        """The kernel with its minimums in the clock's unit."""
+        """Return the kernel, with minimums in the clock's unit."""
         minimum = clock.at_least(self.min_duration, "min_duration")
         max_gap = clock.at_most(self.max_gap, "max_gap")
         step = _segments if self.segments else _episodes
@@ -146,12 +146,12 @@ class Threshold(Scheme):
 
 
 def _is_column(predicate: Any) -> bool:
-    """Whether it is a column expression of Spark."""
+    """Return whether the predicate is a Spark column expression."""
     return type(predicate).__module__.startswith("pyspark.")
 
 
 def check_predicate(predicate: Any, option: str) -> None:
-    """Refuse what is neither a condition in SQL nor a column expression."""
+    """Reject a predicate that is neither a SQL condition nor a Spark column expression."""
     if isinstance(predicate, str):
         parse_predicate(predicate, option)
     elif not _is_column(predicate):
@@ -165,13 +165,13 @@ _NO_STOP = np.empty(0, np.bool_)
 
 @njit(cache=True)
 def _stays(hit: Array, stop: Array, i: int) -> bool:
-    """Whether tuple `i` keeps an open frame open."""
+    """Return whether row `i` keeps an open frame open."""
     return not stop[i] if stop.size else hit[i]
 
 
 @njit(cache=True)
 def _opens(hit: Array, stop: Array, i: int) -> bool:
-    """Whether tuple `i` opens a frame."""
+    """Return whether row `i` opens a frame."""
     return hit[i] and not (stop.size and stop[i])
 
 
@@ -213,11 +213,10 @@ def _segments(
     batch: Batch, hit: Array, stop: Array, groups: Groups, records: Records, used: int, slots: Array,
     min_count: int, min_duration: Any, max_gap: Any,
 ) -> int:  # fmt: skip
-    """Each group has an off record (column 0) and a run (column 1) of which it is not yet known whether it qualifies.
+    """Frame on and off segments: per group, an off record (column 0) and a run that may still qualify (column 1).
 
-    Once a run qualifies, the off record before it is closed. A run that ends too short becomes part of the off
-    record; the tuples after it go to a further part, so that the parts of a frame, in the order of their records, are
-    in time order.
+    When a run qualifies, the off record before it is closed. A run that ends too short becomes a part of the off
+    record. Rows after it go to a new part, so the parts of a frame, in the order of their records, are in time order.
     """
     tail = groups.open[:, 0].copy()
     for i in range(batch.on.size):
