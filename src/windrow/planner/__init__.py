@@ -1,4 +1,4 @@
-"""The planner: what each way to keep a window costs, and which one is best."""
+"""The planner: predicts what each synopsis costs and picks one."""
 
 from windrow.planner.advice import Advice, advise
 

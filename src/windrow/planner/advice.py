@@ -1,4 +1,4 @@
-"""`advise`: how an aggregate over a sliding window is best computed, by what each way costs on this kind of machine."""
+"""`advise`: rank the ways to compute an aggregate over a sliding window by their predicted cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Prefer: TypeAlias = Literal["balanced", "time", "space"]
 CLOSE = 1.3
 """Two ways whose costs differ by less than this factor, and whose bounds overlap, are too close to call."""
 AS_GOOD = 1.1
-"""Of ways that differ by less than this factor, an exact one is taken, unless memory is limited."""
+"""An exact way within this factor of the cheapest is preferred, unless memory is limited."""
 
 
 MOST_BYTES = 1e300
@@ -33,40 +33,40 @@ UNKNOWN = "the model knows nothing of it"
 
 @dataclass(frozen=True)
 class Way:
-    """One way to compute the aggregate: what it costs, or why it does not apply."""
+    """One way to compute the aggregate: its cost, or why it does not apply."""
 
     synopsis: type[Synopsis]
     answers: str
-    """Exact, or within which error."""
+    """Whether answers are exact, or within which error."""
     predicted: Predicted | None = None
     obstacle: str | None = None
-    """Why it does not apply."""
+    """Why the way does not apply."""
     caution: str | None = None
-    """Why it is not picked though it applies."""
+    """Why the way is not picked although it applies."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the synopsis."""
         return self.synopsis.__name__
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What each way costs, which one is picked, and why. Prints as a table."""
+    """The cost of each way, the one picked, and the reason. Prints as a table."""
 
     work: Workload
     groups: int
     prefer: Prefer
     ways: tuple[Way, ...]
-    """Those that apply, the best first, then those that do not."""
+    """The ways that apply, best first, then those that do not."""
     pick: Way
     reason: str
     close: tuple[Way, ...]
-    """Others that are too close to the pick to call."""
+    """Other ways that are too close to the pick to call."""
 
     @property
     def synopsis(self) -> str:
-        """The name of what is picked, to be given to `wr.slide(using=…)`."""
+        """The name of the picked synopsis, as accepted by `wr.slide(using=…)`."""
         return self.pick.name
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ class Advice:
     __repr__ = __str__
 
     def plot(self, path: str | Path) -> Path:
-        """Draw all ways that apply by space and time, with the four quadrants around the pick and the Pareto front."""
+        """Plot the ways that apply by space and time, with quadrants around the pick and the Pareto front."""
         from windrow.planner.plot import draw
 
         if not isinstance(path, str | Path):
@@ -129,34 +129,33 @@ def advise(
     whole: bool = False,
     model: Model | str | Path | None = None,
 ) -> Advice:
-    """Say how an aggregate over a sliding window is best computed.
+    """Recommend how to compute an aggregate over a sliding window.
 
     Parameters
     ----------
     aggregate
-        What is asked of each window.
+        Aggregate to compute per window.
     retention, slide
-        How many elements a window has, and after how many there is a window again.
+        Number of values per window, and number of values between consecutive windows.
     eps
-        How wrong an answer may be; by default what the aggregate says, else not at all.
+        Allowed error of an answer. Defaults to the aggregate's own `eps`, or 0.
     delta
-        With which probability it may be more wrong; 0 rules out whatever is drawn at random.
+        Probability that an answer exceeds `eps`. 0 rules out randomized synopses.
     groups
-        How many groups have such a window each.
+        Number of groups, each with its own window.
     prefer
-        `"time"`, `"space"`, or `"balanced"` (default): the least product of both. A way takes so many times as much
-        as another, both weighed alike, as the root of that product is larger.
+        What to minimize: `"time"`, `"space"`, or `"balanced"` (default), the geometric mean of both.
     limit_bytes
-        How much memory all groups may take; ways that may take more are not picked.
+        Memory limit for all groups together. Ways that may exceed it are not picked.
     batch
-        How many elements come at a time, if they do not come many slides at once.
+        Number of values that arrive at a time, if fewer than many slides at once.
     kind
-        Whether elements leave by their number, `"count"` (default), or by their `"time"`.
+        Whether values expire by `"count"` (default) or by `"time"`.
     whole
-        Whether the values are whole numbers of at least 0.
+        Whether all values are non-negative integers.
     model
-        What things cost, or a file by `windrow calibrate --out`; by default as `windrow calibrate` found on this
-        machine, else as the package says.
+        Cost model, or a file written by `windrow calibrate --out`. Defaults to the model that `windrow calibrate`
+        saved on this machine, otherwise to the one shipped with the package.
 
     Examples
     --------
@@ -215,7 +214,7 @@ def _way(work: Workload, synopsis: type[Synopsis], model: Model) -> Way:
 
 
 def cost_of(prefer: Prefer) -> Callable[[Predicted], float]:
-    """What is to be as small as can be."""
+    """Return the function of predicted costs to minimize."""
     if prefer == "time":
         return lambda found: found.time
     if prefer == "space":
@@ -254,11 +253,11 @@ def _choose(work: Workload, groups: int, prefer: Prefer, limit: float | None, wa
 
 
 def _pick(fitting: list[Way], price: Callable[[Way], float], as_good: float) -> Way:
-    """The cheapest way, or the cheapest exact one if it is as good.
+    """Return the cheapest way, or the cheapest exact way if it costs at most `as_good` times as much.
 
-    What is cheapest can only get cheaper as a larger error or more memory is allowed. An exact way costs the same for
-    every error, so to prefer it by a factor is sound there; as the limit of memory grows, it would appear and be taken
-    instead of one that is cheaper.
+    Allowing a larger error or more memory must never raise the cost of the pick. An exact way costs the same for every
+    error, so preferring it by a factor is sound. With a memory limit it is not: as the limit grows, an exact way could
+    start to fit and displace a cheaper one.
     """
     best = min(fitting, key=lambda way: (price(way), not way.synopsis.exact, not way.synopsis.deterministic))
     exact = min((way for way in fitting if way.synopsis.exact), key=price, default=best)
@@ -271,11 +270,11 @@ def _wrapped(text: str, indent: int) -> str:
 
 
 def _why_none(work: Workload, ways: list[Way]) -> str:
-    """Why nothing applies: for want of an error that is allowed, if that is all, or of a model."""
+    """Return why nothing applies: the error allowed is too small, the model lacks the synopses, or none exists."""
     obstacles = [way.obstacle or "" for way in ways]
     if UNKNOWN in obstacles:
         return f"the model knows no synopsis that keeps {work.aggregate!r}; calibrate anew by `windrow calibrate`"
-    # An error that is large enough to matter, and small enough for any share that heavy hitters are asked for.
+    # Large enough to matter, and smaller than any share that heavy hitters are asked for.
     generous = replace(work, eps=1e-6, delta=0.5)
     told = next((way.obstacle for way in ways if generous.why_not(way.synopsis) is None), None)
     if told:
@@ -284,7 +283,7 @@ def _why_none(work: Workload, ways: list[Way]) -> str:
 
 
 def _within(way: Way, limit: float, told: str) -> Way:
-    """The same way, with a caution if it may take more than what is allowed."""
+    """Return the way, with a caution added if it may exceed the limit."""
     fits = way.caution is not None or _most(way) <= limit
     return way if fits else replace(way, caution=f"it may take more than the {told} that are allowed")
 
@@ -295,7 +294,7 @@ def _most(way: Way) -> float:
 
 
 def _overlap(way: Way, other: Way) -> bool:
-    """Whether the bounds of both costs leave open which way is cheaper."""
+    """Return whether the bounds of the two costs overlap, so that either way may be cheaper."""
     a, b = way.predicted, other.predicted
     assert a is not None
     assert b is not None

@@ -1,4 +1,4 @@
-"""Which of two costs grows faster, and the bounds of the literature."""
+"""Asymptotic comparison of costs, and the bounds from the literature."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Relation:
-    """How one cost grows beside another: by the limit of their ratio."""
+    """How one cost grows relative to another: the limit of their ratio."""
 
     limit: Any
 
     @property
     def is_at_most(self) -> bool:
-        """Whether the first is in O of the second: it grows no faster."""
+        """Whether the first cost is in O of the second: it grows no faster."""
         return bool(self.limit.is_finite)
 
     @property
     def is_at_least(self) -> bool:
-        """Whether the first is in Ω of the second: it grows no slower."""
+        """Whether the first cost is in Ω of the second: it grows no slower."""
         return not bool(self.limit.is_zero)
 
     @property
     def is_same(self) -> bool:
-        """Whether the first is in Θ of the second: both grow alike."""
+        """Whether the first cost is in Θ of the second: both grow alike."""
         return self.is_at_most and self.is_at_least
 
     def __str__(self) -> str:
@@ -40,36 +40,31 @@ class Relation:
 
 
 def grows(cost: Expr, beside: Expr, as_: Symbol) -> Relation:
-    """How a cost grows beside another as a quantity grows without bound.
-
-    >>> q = symbols()
-    >>> str(grows(q.S * 3 + 1, q.R, q.R)), str(grows(q.R, q.S * 3 + 1, q.R)), str(grows(2 * q.R, q.R, q.R))
-    ('O', 'Ω', 'Θ')
-    """
+    """Compare the growth of two costs as a quantity tends to infinity."""
     import sympy
 
     ratio = sympy.sympify(cost) / beside
-    # All quantities are at least 1, and logarithms at least 0, which a limit must know.
+    # Every quantity is at least 1 and every logarithm at least 0; the limit needs to know this.
     others = {symbol: 1 + sympy.Dummy(symbol.name, positive=True) for symbol in ratio.free_symbols - {as_}}
     return Relation(sympy.limit(sympy.simplify(ratio.subs(others)), as_, sympy.oo))
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The least cost of an aggregate whose window is kept as aggregates of batches of B elements."""
+    """Lower bounds for an aggregate whose window is stored as aggregates of batches of B values."""
 
     space: Any
-    """Of all batches, and of the aggregate of the whole where it is kept."""
+    """Space of all batches, plus the aggregate of the whole window where it is stored."""
     slide: Any
-    """The time that the updates of a slide take."""
+    """Time of all updates in a slide."""
     query: Any
-    """The time of an answer."""
+    """Time of one query."""
     known: bool
-    """Whether these bounds hold from above as well."""
+    """Whether these are upper bounds as well."""
 
     @property
     def update(self) -> Any:
-        """The time that an element takes, amortised over a slide."""
+        """The time per value, amortized over a slide."""
         import sympy
 
         return sympy.expand(self.slide / _batch()[1])
@@ -83,14 +78,11 @@ def _batch() -> tuple[Any, Any, Any]:
 
 
 def bounds(*, bounded: bool, differential: bool) -> Bounds:
-    """What keeping a window by batches costs at least, by the properties of the aggregate (thesis, 3.4.5 to 3.4.10).
+    """Return the least cost of a window of batches, by the properties of the aggregate (thesis, 3.4.5 to 3.4.10).
 
-    An aggregate of a batch is made by adding its B elements one by one. If it is differential, it goes into the
-    aggregate of the whole and comes out again when the batch leaves, so an answer is only looked up; if not, an answer
-    goes through all batches. If it is not bounded, an aggregate of a batch is as large as the batch.
-
-    >>> bounds(bounded=True, differential=True).update
-    1 + 4/B
+    The aggregate of a batch is built by adding its B values one by one. If the aggregate is differential, batches are
+    added to and removed from the aggregate of the whole window, so a query is a lookup; otherwise a query visits all
+    batches. If it is not bounded, the aggregate of a batch is as large as the batch.
     """
     R, S, B = _batch()  # noqa: N806
     space = R / B + 1 if bounded else R
@@ -102,5 +94,5 @@ def bounds(*, bounded: bool, differential: bool) -> Bounds:
 
 
 def bounds_of(aggregate: AggregateFunction) -> Bounds:
-    """The same for an aggregate, by what it declares."""
+    """Return the bounds for an aggregate, by the properties it declares."""
     return bounds(bounded=aggregate.bounded, differential=aggregate.invertible)

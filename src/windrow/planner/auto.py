@@ -1,9 +1,9 @@
-"""How `wr.slide` keeps the windows of each aggregate if it is free to choose.
+"""The automatic choice of how `wr.slide` stores the windows of each aggregate.
 
-An aggregate whose state is a few numbers is kept by panes: they are aggregated before any row is moved, and no synopsis
-takes less. Where panes would have to keep all values, as for a quantile, a synopsis may be worth that Spark sorts the
-rows for it. What both cost depends on how many tuples a window has. Where windows are counted that is known; where they
-are lengths of time the choice is the one that is least wrong over all likely numbers.
+An aggregate whose state is a few numbers uses panes: they are aggregated before any row is shuffled, and no synopsis is
+cheaper. Where panes would have to store all values, as for a quantile, a synopsis can be worth the sort that Spark does
+for it. Both costs depend on the number of rows per window. For count windows it is known. For time windows, the choice
+minimizes the largest regret over all likely numbers.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from windrow.windows.specs import Shape
 from windrow.windows.synopsis_spec import Keep
 
 SORTING = 500.0
-"""Nanoseconds a row that Spark takes to bring rows into the order of group and time (20 million rows: 10 s)."""
+"""Nanoseconds per row that Spark takes to sort rows by group and time (20 million rows: 10 s)."""
 LIKELY = (100, 1_000, 10_000, 100_000)
-"""Numbers of tuples that a window of time may have."""
+"""Numbers of rows that a time window may have."""
 
 
 @dataclass(frozen=True)
 class KeepChoice:
-    """What keeps the windows of an aggregate, and why."""
+    """How the windows of an aggregate are stored, and why."""
 
     keep: Keep | None
-    """The synopsis; None: panes."""
+    """The synopsis, or None for panes."""
     reason: str
 
 
 def choose(slide: WindowQuery, model: Callable[[], Model], spared: Container[str] = ()) -> dict[str, KeepChoice]:
-    """What keeps each aggregate whose panes would keep values, those that are spared excepted."""
+    """Choose how to store each aggregate whose panes would store values, except those in `spared`."""
     return {
         name: _chosen(slide, name, aggregate, model())
         for name, aggregate in slide.agg.items()
@@ -63,7 +63,7 @@ def _chosen(slide: WindowQuery, name: str, aggregate: AggregateFunction, model: 
 
 
 def _premise(slide: WindowQuery) -> str:
-    """For how many rows in a window a prediction is: as many as it counts, or as assumed for windows of time."""
+    """Describe the window size that a prediction assumes: the count, or a likely number of rows for time windows."""
     if any(shape.unit == "time" for shape in slide.shapes):
         return (
             f"how many rows a window of time has is not known, and the choice suits {LIKELY[0]:,} to {LIKELY[-1]:,} "
@@ -73,7 +73,7 @@ def _premise(slide: WindowQuery) -> str:
 
 
 def _why_panes(slide: WindowQuery, aggregate: AggregateFunction) -> str | None:
-    """Why no synopsis can keep an aggregate here."""
+    """Return why no synopsis can store the aggregate here, or None if one might."""
     if any(shape.length is None for shape in slide.shapes):
         return "a landmark window has no retention"
     if any(shape.emit for shape in slide.shapes):
@@ -86,7 +86,7 @@ def _why_panes(slide: WindowQuery, aggregate: AggregateFunction) -> str | None:
 
 
 def _works(slide: WindowQuery, aggregate: AggregateFunction) -> list[Workload]:
-    """What may be asked of a window, the likely numbers of tuples one after the other."""
+    """Return the workloads of all windows, one per likely number of rows."""
     eps = float(getattr(aggregate, "eps", 0.0))
     return [work for shape in slide.shapes for work in _likely(shape, aggregate, eps)]
 
@@ -97,7 +97,7 @@ def _likely(shape: Shape, aggregate: AggregateFunction, eps: float) -> Iterator[
         yield Workload(aggregate, shape.length, shape.every, eps)
         return
     for tuples in LIKELY:
-        # As many tuples as make whole panes.
+        # A number of rows that makes whole panes.
         slides = -(-shape.length // shape.every)
         slide = max(1, tuples // slides)
         yield Workload(aggregate, max(tuples // slide * slide, slide), slide, eps, kind="time")
@@ -106,7 +106,7 @@ def _likely(shape: Shape, aggregate: AggregateFunction, eps: float) -> Iterator[
 def _priced(
     slide: WindowQuery, aggregate: AggregateFunction, model: Model
 ) -> Iterator[tuple[Keep | None, list[float]]]:
-    """Panes, and each synopsis that keeps to what is asked for, with the time of a slide for each workload."""
+    """Yield panes, then each synopsis within the allowed error, with its time per slide for each workload."""
     works = _works(slide, aggregate)
     exact = [Workload(work.aggregate, work.retention, work.slide, kind=work.kind) for work in works]
     sorting = SORTING if slide.commutes else 0.0

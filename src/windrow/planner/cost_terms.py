@@ -1,9 +1,9 @@
-"""The cost model: what time and space a window takes, as expressions in R, S and B, and which of two grows faster.
+"""The cost model: time and space per window as expressions in R, S and B.
 
-An instantaneous approach computes the aggregate of all R elements anew: T(R), S(R). An incremental one takes S elements
-into its synopsis and asks it once a slide: T(R, S, B) = S·Tu(R) + Tq(R), S(B, R). Each synopsis has here the terms that
-Tu, Tq and its space are made of. They are written once and read twice: with symbols they are complexities to compare by
-limits, with numbers they are the columns of the regressions that say what each term costs on a machine.
+An instantaneous approach recomputes the aggregate of all R values: T(R), S(R). An incremental one adds S values to its
+synopsis and queries it once per slide: T(R, S, B) = S·Tu(R) + Tq(R), S(B, R). This module lists the terms of Tu, Tq and
+the space of each synopsis. Each term is written once and used twice: with symbols, terms are complexities to compare by
+limits; with numbers, they are the columns of the regressions that estimate the cost of each term on a machine.
 """
 
 from __future__ import annotations
@@ -49,34 +49,34 @@ Quantity: TypeAlias = Any
 
 @dataclass(frozen=True)
 class Quantities:
-    """What costs depend on, as arrays of numbers or as symbols, and the functions that go with them."""
+    """The quantities that costs depend on, as arrays or symbols, with matching functions."""
 
     R: Quantity
-    """Elements in the window, …"""
+    """Values per window."""
     S: Quantity
-    """… in a slide, …"""
+    """Values per slide."""
     P: Quantity
-    """… in a pane, …"""
+    """Values per pane."""
     k: Quantity
-    """… and in a sample."""
+    """Values per sample."""
     e: Quantity
-    """One over the error that is allowed."""
+    """Reciprocal of the allowed error."""
     log: Callable[[Quantity], Quantity]
-    """To base 2, of numbers of at least 1."""
+    """Logarithm to base 2, of numbers of at least 1."""
     least: Callable[[Quantity, Quantity], Quantity]
     room: Callable[[Quantity], Quantity]
-    """How long a buffer is that has doubled until it had room for so many."""
+    """The capacity of a buffer that doubles until it holds this many values."""
     B: Quantity = 0
-    """Elements that come at a time; 0 where many slides come at once."""
+    """Values that arrive at a time; 0 if many slides arrive at once."""
 
     @property
     def m(self) -> Quantity:
-        """The elements that a sample really has."""
+        """The actual number of values in a sample."""
         return self.least(self.k, self.R)
 
 
 def numbers(R: Quantity, S: Quantity, P: Quantity, k: Quantity, e: Quantity, B: Quantity = 1) -> Quantities:  # noqa: N803
-    """Quantities that are known, as arrays."""
+    """Return known quantities as arrays."""
     R, S, P, k, e, B = (np.asarray(quantity, np.float64) for quantity in (R, S, P, k, e, B))  # noqa: N806
     return Quantities(R, S, P, k, e, lambda q: np.log2(np.maximum(q, 1.0)), np.minimum, _power_of_two, B)
 
@@ -87,7 +87,7 @@ def _power_of_two(n: Quantity) -> Quantity:
 
 @cache
 def symbols() -> Quantities:
-    """Quantities as positive symbols; a sample is smaller than a window that may grow without bound."""
+    """Return the quantities as positive symbols; a sample is smaller than a window that may grow without bound."""
     import sympy
 
     R, S, P, k, e = sympy.symbols("R S P k e", positive=True)  # noqa: N806
@@ -102,16 +102,16 @@ def _terms(**of: Term) -> Mapping[str, Term]:
 
 
 NEAR = 1 << 16
-"""Elements, about, that the caches of a core have room for: those of a larger window are further away."""
+"""Approximate number of values that fit in a core's caches; access to larger windows is slower."""
 
 
 def _once(share: Quantity, q: Quantities) -> Quantity:
-    """How often something happens in a slide that happens so many times on average, if once is enough."""
+    """Return how often an event occurs per slide, given its average number, if at most one occurrence counts."""
     return q.least(share, q.R**0)
 
 
 def _apart(q: Quantities) -> Quantity:
-    """Over how many elements the error of a block is spread (`Terms.apart` of `synopses/arasu_manku/layout.py`)."""
+    """Return how many values share the error of a block (`Terms.apart` in `synopses/arasu_manku/layout.py`)."""
     return 8 / 3 * q.e * (q.log(q.e) + 6)
 
 
@@ -129,8 +129,8 @@ TERMS = _terms(
     panes=lambda q: q.R / q.P,
     room_panes=lambda q: q.room(q.R / q.P),
     R_log_panes=lambda q: q.R * q.log(q.R / q.P),
-    # Samples: of k items, of which there are as many as the window has, and which an element enters or leaves. For a
-    # quantile they are in order: what has changed is put in its place, item by item, or all is sorted if that is less.
+    # Samples of k items, at most as many as the window has, which values enter and leave. For a quantile the items are
+    # sorted: changed items are moved to their places one by one, or everything is sorted if that is cheaper.
     k=lambda q: q.k,
     m=lambda q: q.m,
     log_k=lambda q: q.log(q.k),
@@ -146,7 +146,7 @@ TERMS = _terms(
     all_shifted=lambda q: q.m * q.least(2 * q.S, 16 * q.log(q.m)),
     in_panes=lambda q: 8 * q.least(q.k, q.R / 8),
     in_panes_log=lambda q: 8 * q.least(q.k, q.R / 8) * q.log(q.k),
-    # Summaries within an error: their size, unless the window is smaller; a histogram makes room for a whole level.
+    # Summaries within an error: their size, at most the window's; a histogram allocates whole levels.
     log_e=lambda q: q.log(q.e),
     log_e_squared=lambda q: q.log(q.e) ** 2,
     log_e_log_R=lambda q: q.log(q.e) * q.log(q.R),
@@ -156,53 +156,54 @@ TERMS = _terms(
     e_log_R=lambda q: q.least(q.e * q.log(q.R), q.R),
     e_log_e=lambda q: q.least(q.e * q.log(q.e), q.R),
     e_log_e_squared=lambda q: q.least(q.e * q.log(q.e) ** 2, q.R),
-    # Blocks of Arasu and Manku: a summary that may be wrong by so many elements, at each level that the window has.
+    # Blocks of Arasu and Manku: one summary with its share of the error per level of the window.
     spread=lambda q: q.least(_apart(q), q.R),
     spread_far=lambda q: q.least(_apart(q), q.R / 8),
     spread_levels=lambda q: _apart(q) * q.log(1 + q.R / _apart(q)),
     room_buckets=lambda q: q.room(q.least(24 * q.e**2 * q.log(q.R), 4 * q.R)),
-    # Sketches of panes, two over the error of them, put together when one more is whole.
+    # Sketches of panes: 2/ε of them, merged whenever another one is complete.
     per_sketch=lambda q: q.least(2 * q.e / q.R, q.R**0),
     sketched=lambda q: q.least(32 * q.e**2, q.R),
     merged=lambda q: _once(2 * q.S * q.e / q.R, q) * q.least(32 * q.e**2, q.R),
     merges=lambda q: _once(2 * q.S * q.e / q.R, q) * q.least(2 * q.e, q.R),
 )
-"""All terms that a cost can have, by the name that they have in a model. None grows with the error that is allowed, so
-that a synopsis is never predicted to cost more because its answers may be more wrong."""
+"""All terms of costs, by their names in a model. No term grows with the allowed error, so a synopsis is never predicted
+to cost more because its answers may be less exact.
+"""
 
 
 @dataclass(frozen=True)
 class Complexity:
-    """The terms of what an element costs, of what an answer costs, and of what is kept."""
+    """The terms of the cost per value, of the cost per query, and of the space."""
 
     update: tuple[str, ...]
     query: tuple[str, ...]
     space: tuple[str, ...]
 
     def time(self, q: Quantities) -> Quantity:
-        """S·Tu + Tq, the time of a slide, each term counted once."""
+        """Return S·Tu + Tq, the time per slide, with each term counted once."""
         update = sum(TERMS[name](q) for name in self.update)
         return q.S * update + sum(TERMS[name](q) for name in self.query)
 
     def kept(self, q: Quantities) -> Quantity:
-        """The space, each term counted once."""
+        """Return the space, with each term counted once."""
         return sum(TERMS[name](q) for name in self.space)
 
     def time_terms(self, q: Quantities) -> dict[str, Quantity]:
-        """The terms of the time of a slide, by name: those of an element times the slide, and those of an answer."""
+        """Return the terms of the time per slide by name: those per value times the slide, and those per query."""
         return {name: value_of(name, q) for name in (*(PER_ELEMENT + name for name in self.update), *self.query)}
 
     def space_terms(self, q: Quantities) -> dict[str, Quantity]:
-        """The terms of the space, by name."""
+        """Return the terms of the space by name."""
         return {name: value_of(name, q) for name in self.space}
 
 
 PER_ELEMENT = "S*"
-"""What the name of a term begins with that each element of a slide costs."""
+"""Prefix of the names of terms that are paid for each value of a slide."""
 
 
 def value_of(name: str, q: Quantities) -> Quantity:
-    """The value of a term by its name in a model."""
+    """Return the value of a term by its name in a model."""
     if name.startswith(PER_ELEMENT):
         return q.S * TERMS[name.removeprefix(PER_ELEMENT)](q)
     return TERMS[name](q)
@@ -213,7 +214,7 @@ BY_ELEMENT = Complexity(("one", "log_R", "far"), ("one",), ("one", "room_R"))
 
 
 def _expiration_list(aggregate: AggregateFunction) -> Complexity:
-    """Values can be taken out only of a sum; all else is folded when asked for."""
+    """Return the terms of an expiration list: only sums remove values; other aggregates are folded per query."""
     return Complexity(("one", "log_R"), ("one",), ("one", "room_R")) if is_additive(aggregate) else FOLDED
 
 
@@ -286,11 +287,11 @@ RULES: Mapping[type[Any], Callable[[AggregateFunction], Complexity]] = {
         ("one", "log_e", "per_sketch"), ("one", "e", "merged", "merges"), ("one", "e", "sketched")
     ),
 }
-"""What each synopsis costs for an aggregate that it can keep."""
+"""The cost terms of each synopsis, for an aggregate it supports."""
 
 
 def complexity(kind: type[Any], aggregate: AggregateFunction) -> Complexity:
-    """The terms of the costs of a synopsis.
+    """Return the cost terms of a synopsis.
 
     >>> import windrow as wr
     >>> complexity(Panes, wr.sum("speed")).space
@@ -299,9 +300,3 @@ def complexity(kind: type[Any], aggregate: AggregateFunction) -> Complexity:
     if kind not in RULES:
         raise SpecError(f"{kind.__name__} keeps to no retention, so it is not an approach to sliding windows")
     return RULES[kind](aggregate)
-
-
-# Comparison by limits.
-
-
-# What the properties of an aggregate alone say, where the batches of a window are aggregated one by one.

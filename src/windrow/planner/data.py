@@ -1,7 +1,7 @@
-"""Streams of numbers to try synopses on: the thesis' uniform ones, and harder ones beyond it.
+"""Streams of numbers to test synopses on: the thesis' uniform one, and harder ones.
 
-Values of uniform, Gaussian and heavy-tailed streams are independent of each other, so whatever a synopsis remembers of
-them tells of the window. In sorted and bursty ones the window is unlike what was before it.
+The values of uniform, Gaussian and heavy-tailed streams are independent, so everything that a synopsis remembers
+represents the window. In sorted and bursty streams, the window differs from what preceded it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from numpy.random import Generator
 from windrow.synopses.base import Numbers
 
 RATE = 320
-"""How many elements a second the thesis' streams have."""
+"""Values per second of the thesis' streams."""
 QUIET, BURST = 60 * RATE, 5 * RATE
-"""How many elements a quiet period and a burst have, on average."""
+"""Average number of values in a quiet period and in a burst."""
 TAIL = 2.5
-"""The exponent of the tail: there is a variance, and there are no third and fourth moments."""
+"""Exponent of the tail: the variance is finite, the third and fourth moments are not."""
 
 
 def _uniform(rng: Generator, n: int) -> Numbers:
@@ -31,12 +31,12 @@ def _gaussian(rng: Generator, n: int) -> Numbers:
 
 
 def _sorted(rng: Generator, n: int) -> Numbers:
-    """Every element is larger than all before it."""
+    """Draw values in ascending order."""
     return np.sort(rng.random(n))
 
 
 def _bursty(rng: Generator, n: int) -> Numbers:
-    """Around 0 for a minute or so, then around 20 for some seconds."""
+    """Draw values around 0 for about a minute, then around 20 for a few seconds."""
     periods = 2 * (n // (QUIET + BURST) + 1)
     lengths = np.empty(0, np.int64)
     while lengths.sum() < n:
@@ -47,7 +47,7 @@ def _bursty(rng: Generator, n: int) -> Numbers:
 
 
 def _heavy_tailed(rng: Generator, n: int) -> Numbers:
-    """Pareto's law: a few elements make up most of the variance."""
+    """Draw from a Pareto distribution: a few values account for most of the variance."""
     return 1 + rng.pareto(TAIL, n)
 
 
@@ -60,11 +60,11 @@ STREAMS: Mapping[str, Callable[[Generator, int], Numbers]] = MappingProxyType(
         "heavy-tailed": _heavy_tailed,
     }
 )
-"""All kinds of streams, by name; the first is the thesis'."""
+"""All kinds of streams by name; the first is the thesis'."""
 
 
 def make_stream(kind: str, n: int, seed: int = 0) -> Numbers:
-    """The first `n` elements of a stream of one kind; the same seed makes the same stream.
+    """Return the first `n` values of a stream; equal seeds give equal streams.
 
     >>> make_stream("sorted", 3, seed=1).round(2).tolist() == sorted(make_stream("sorted", 3, seed=1).round(2).tolist())
     True

@@ -1,6 +1,6 @@
-"""What `wr.slide` does by itself with an aggregate that keeps values: panes of values, put together for each window.
+"""Panes of values: how `wr.slide` stores an aggregate whose state is its values, merged for each window.
 
-It is measured as synopses are, so that the planner knows when one of them is worth its while.
+They are measured like synopses, so that the planner knows when a synopsis is cheaper.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from windrow.windows.slider import VALUES_AT_ONCE
 
 
 class PanesOfValues:
-    """Panes of one group that keep all values in order of size, as `windows.slider` keeps them.
+    """The panes of one group, which store all values sorted by size, as `windows.slider` does.
 
     >>> import windrow as wr
     >>> panes = PanesOfValues(wr.median("speed"), Retention(4), every=2)
@@ -40,12 +40,12 @@ class PanesOfValues:
         self.states = self.accumulator.empty(0)
 
     def update(self, on: Instants, x: Numbers) -> None:
-        """Take in elements; the last pane may be shorter than others."""
+        """Add values; the last pane may be shorter than the others."""
         self._take(x)
         self._forget()
 
     def roll(self, on: Instants, x: Numbers, every: int) -> Any:
-        """Take in elements and answer after each `every` of them."""
+        """Add values and answer after every `every` of them."""
         before = len(self.states)
         self._take(x)
         last = before + every // self.pane * np.arange(1, x.size // every + 1)
@@ -55,7 +55,7 @@ class PanesOfValues:
         return np.concatenate(answers)
 
     def query(self) -> Any:
-        """The answer for the window now."""
+        """Return the answer for the current window."""
         return self._answers(np.array([len(self.states)]))[0]
 
     def _answers(self, ends: Instants) -> Any:
@@ -71,7 +71,7 @@ class PanesOfValues:
 
     @property
     def nbytes(self) -> int:
-        """The memory that the values and their numbers take."""
+        """The memory of the values and their counts."""
         return 16 * int(self.states.seen.sum()) + 8 * len(self.states)
 
     def _forget(self) -> None:

@@ -1,1 +1,1 @@
-"""Calibration: measure what synopses cost on a machine and fit the cost model."""
+"""Calibration: measures what synopses cost on a machine and fits the cost model."""

@@ -1,6 +1,6 @@
-"""What a calibration measures: workloads over the whole range of what can be asked, and the file that they go to.
+"""The workloads that a calibration measures, and the file of measurements.
 
-Each line of the file is one measurement. A calibration that was broken off goes on after the last whole line.
+Each line of the file is one measurement. An interrupted calibration resumes after the last complete line.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ FEW_RETENTIONS = (200, 5_000, 100_000, 2_000_000)
 ACCURACIES = ((0.2, 0.1), (0.1, 0.01), (0.05, 0.0001), (0.01, 0.001))
 """ε and δ of approximate synopses."""
 LONGEST_DRAWN, LARGEST_DRAWN = 10_000, 1_500
-"""Windows and samples, at most, of those that draw anew for each of their items whenever an element comes: the others
-would take most of the time, and theory says that the cost is the same for each item and each element."""
+"""Largest windows and samples measured for synopses that draw again for each of their items on every value. Larger ones
+would take most of the time, and in theory the cost per item and value is constant.
+"""
 SOME = ("sum", "variance", "max", "median", "mode", "heavy_hitters")
-"""Aggregates that stand for all others where these would not add much."""
+"""Aggregates that represent the others where measuring all would add little."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One synopsis for one workload."""
+    """One synopsis and one workload."""
 
     work: Workload
     kind: type[Any]
 
     @property
     def key(self) -> dict[str, Any]:
-        """What tells it from all others, as it stands in a file."""
+        """The fields that identify the task in a file."""
         told = asdict(self.work) | {"aggregate": self.work.name, "synopsis": self.kind.__name__}
         return {name: told[name] for name in KEY}
 
@@ -56,21 +57,21 @@ KEY = ("aggregate", "synopsis", "retention", "slide", "eps", "delta", "batch", "
 
 @dataclass(frozen=True)
 class Line:
-    """A measurement and what was measured."""
+    """A measurement and its task."""
 
     task: Task
     measured: Measured
 
 
 def slides_for(retention: int, *, few: bool = False) -> list[int]:
-    """Slides from one element to the whole window; one of them shares no step with it, so that panes are single."""
+    """Return slides from one value to the whole window, one coprime to it, so that panes hold single values."""
     shares = (1, retention // 10, retention) if few else (1, 8, retention // 100, retention // 10, retention // 2)
     odd = [] if few else [retention // 7 + 1 - (retention // 7) % 2, retention]
     return sorted({slide for slide in (*shares, *odd) if 1 <= slide <= retention})
 
 
 def full_grid() -> list[Task]:
-    """All that a full calibration measures, in such an order that what is left at any time is like what is done."""
+    """Return the tasks of a full calibration, shuffled so that any prefix is representative."""
     some = {name: AGGREGATES[name] for name in SOME}
     tasks: list[Task] = []
     for retention in RETENTIONS:
@@ -85,7 +86,7 @@ def full_grid() -> list[Task]:
             tasks += _tasks(20_000, 200, some, accuracy, data=data)
         for retention, slide, batch in BATCHES:
             tasks += _tasks(retention, slide, some, accuracy, batch=batch)
-    for accuracy in (EXACTLY, ACCURACIES[0], ACCURACIES[2]):  # of one error alone, it would look like a constant
+    for accuracy in (EXACTLY, ACCURACIES[0], ACCURACIES[2]):  # one error alone would look like a constant
         for retention in FEW_RETENTIONS:
             for slide in slides_for(retention, few=True):
                 tasks += _tasks(retention, slide, some, accuracy, kind="time")
@@ -103,11 +104,11 @@ BATCHES = (
     (400_000, 40_000, 1_000),
     (400_000, 400_000, 400_000),
 )
-"""Retentions, slides and batches of elements that come a few at a time."""
+"""Retention, slide and batch of workloads whose values arrive a few at a time."""
 
 
 def quick_grid() -> list[Task]:
-    """Enough to tell how much faster or slower each synopsis is here than in the model that is being adapted."""
+    """Return enough tasks to estimate how much faster or slower each synopsis is here than in the model to adapt."""
     some = {name: AGGREGATES[name] for name in SOME}
     tasks: list[Task] = []
     for accuracy in (EXACTLY, ROUGHLY):
@@ -122,7 +123,7 @@ def quick_grid() -> list[Task]:
 def _tasks(
     retention: int, slide: int, aggregates: Mapping[str, Any], accuracy: tuple[float, float], **more: Any
 ) -> Iterator[Task]:
-    """All synopses that apply; exact ones only where exact answers are asked for, so that each is measured once."""
+    """Yield all synopses that apply; exact ones only for exact answers, so that each is measured once."""
     for name, aggregate in aggregates.items():
         for kind in NAMES.values():
             options = {"data": WHOLE} if kind is ExponentialHistogram or name in ("mode", "heavy_hitters") else {}
@@ -138,23 +139,23 @@ def _tasks(
 
 
 def small_enough(work: Workload) -> bool:
-    """Whether the sample that a workload asks for is one that is measured."""
+    """Return whether the sample that a workload needs is small enough to be measured."""
     return not work.delta or sample_size(work.accuracy) <= LARGEST_DRAWN
 
 
 def _needed(kind: type[Any], accuracy: tuple[float, float]) -> tuple[float, float]:
-    """The error that is asked for; one that is certain to be kept needs no probability."""
+    """Return the ε and δ to request; a deterministic synopsis needs no δ."""
     return (accuracy[0], 0.0) if kind.deterministic else accuracy
 
 
 def _spread(tasks: Iterable[Task]) -> list[Task]:
-    """The same tasks once each, mixed, always in the same way."""
+    """Return the distinct tasks in a fixed pseudorandom order."""
     found = list({json.dumps(task.key): task for task in tasks}.values())
     return [found[i] for i in np.random.default_rng(1).permutation(len(found))]
 
 
 def calibrate(tasks: Iterable[Task], path: Path, care: Care) -> Iterator[Line]:
-    """Measure what the file does not have yet, and write each measurement down at once."""
+    """Measure the tasks that the file lacks, and append each measurement immediately."""
     done = {json.dumps(line.task.key) for line in whole_lines(path)} if path.exists() else set()
     with path.open("a", encoding="utf-8") as file:
         for task in tasks:
@@ -166,15 +167,15 @@ def calibrate(tasks: Iterable[Task], path: Path, care: Care) -> Iterator[Line]:
 
 
 def whole_lines(path: Path) -> list[Line]:
-    """The measurements of a file, from which a last line that was broken off is cut, so that others can follow."""
+    """Read the measurements of a file and truncate an incomplete last line, so that others can be appended."""
     found = read_lines(path)
-    # Cut in place: if this is killed, no measurement may be lost.
+    # Truncate in place, so that no measurement is lost if the process is killed.
     os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
     return found
 
 
 def read_lines(path: Path) -> list[Line]:
-    """The measurements of a file; a last line that was broken off is left out."""
+    """Read the measurements of a file; skip an incomplete last line."""
     found = []
     try:
         texts = path.read_text(encoding="utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""How long a synopsis takes and how much it keeps, measured: warmed up, with a full window, one at a time, repeated."""
+"""Measurements of the time and memory of a synopsis: warmed up, with a full window, repeated."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from windrow.planner.workload import Elements, Workload
 
 @dataclass(frozen=True)
 class Care:
-    """How much time a measurement may take: more of it makes it surer."""
+    """The time budget of a measurement; a larger one gives more reliable results."""
 
     least: float = 0.008
-    """A run takes so many seconds at least …"""
+    """Minimum seconds per run."""
     most: float = 0.2
-    """… and at most, unless a single slide takes longer."""
+    """Maximum seconds per run, unless a single slide takes longer."""
     fill: float = 2.5
-    """How long it may take to fill the window; one that is not full then is measured as it is."""
+    """Maximum seconds to fill the window; a window that is not full by then is measured as it is."""
     runs: int = 3
 
 
@@ -32,28 +32,28 @@ QUICK, FULL = Care(least=0.005, most=0.1, fill=1.0), Care()
 
 
 A_MOMENT = 0.01
-"""Seconds; what takes longer for ten elements is too slow to be warmed up by thousands."""
+"""Seconds. A synopsis that takes longer for ten values is too slow to be warmed up with thousands."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a synopsis took for a workload: nanoseconds and bytes."""
+    """The measured costs of a synopsis for a workload, in nanoseconds and bytes."""
 
     time: float
-    """Of a slide: of taking in its elements, and of one answer. The median of some runs."""
+    """Time per slide: its updates and one query. Median of the runs."""
     update: float
-    """The time that an element takes, without any answer."""
+    """Time per value, without queries."""
     query: float
-    """The time of an answer alone, when it is called for from Python."""
+    """Time of one query, called from Python."""
     bytes: int
     runs: tuple[float, ...] = ()
-    """The time of a slide in each run."""
+    """Time per slide in each run."""
     full: bool = True
     """Whether the window was full."""
 
 
 def measure(work: Workload, kind: type[Any], care: Care = FULL) -> Measured:
-    """Measure a synopsis that can keep what is asked for."""
+    """Measure a synopsis that applies to the workload."""
     synopsis, elements = work.make(kind), Elements(work.data)
     _warm_up(work, kind)
     with undisturbed():
@@ -82,7 +82,7 @@ def _rolled(synopsis: Any, elements: Elements, work: Workload, slides: int) -> f
 
 
 def _in_batches(synopsis: Any, elements: Elements, work: Workload, slides: int) -> float:
-    """Elements come in batches that may be smaller than a slide."""
+    """Time slides whose values arrive in batches that may be smaller than a slide."""
     batch = int(work.batch or work.slide)
     batches = [elements.take(batch) for _ in range(work.slide // batch)]
 
@@ -99,19 +99,19 @@ def _in_batches(synopsis: Any, elements: Elements, work: Workload, slides: int) 
 
 
 def _warm_up(work: Workload, kind: type[Any]) -> None:
-    """Let everything be compiled that is called for later."""
+    """Compile everything that is called later."""
     synopsis, elements = work.make(kind), Elements(work.data)
     synopsis.update(*elements.take(10))
     synopsis.query()
     every = min(int(work.slide), 10)
     if _timed(synopsis.roll, *elements.take(every), every) < A_MOMENT:
-        # Some take many elements in another way than a few.
+        # Some synopses process many values on another code path than a few.
         every = min(int(work.slide), 2000)
         synopsis.roll(*elements.take(every), every)
 
 
 def _fill(synopsis: Any, elements: Elements, retention: int, seconds: float) -> bool:
-    """Fill the window, in steps that double, unless it takes too long."""
+    """Fill the window in doubling steps; return False if it takes too long."""
     taken, at, step = 0.0, 0, 1024
     while at < retention and taken < seconds:
         some = min(step, retention - at)
@@ -123,19 +123,19 @@ def _fill(synopsis: Any, elements: Elements, retention: int, seconds: float) -> 
 
 
 def _slides(run: Callable[[int], float], work: Workload, care: Care) -> int:
-    """How many slides a run has: those of a whole window if there is time, since some work is done once a window."""
+    """Return the slides per run: a whole window's if time allows, because some work happens once per window."""
     slides = 1
-    # The first of two may do what happens once a window, or puts a window in order that was only filled.
+    # The first run may include work done once per window, or sort a window that was only filled.
     while (lasted := min(run(slides), run(slides))) < care.least / 4 and slides < 1 << 22:
         slides *= 4
     once = lasted / slides
     if slides == 1 and (more := run(4)) < 3 * lasted:
-        # It is the call that takes long and not the slide.
+        # The call itself is slow, not the slide.
         once = max((more - lasted) / 3, care.least / (1 << 22))
     window = work.retention / work.slide
     slides = max(1, round(min(max(care.least / once, window), max(care.most / once, 1), (1 << 23) / work.slide)))
     if slides < window and work.batch is None and once * window <= 2 * care.fill:
-        # What comes in many pieces may be sorted once and for all instead of piece by piece.
+        # Values that arrive in many pieces may be sorted once instead of piece by piece.
         whole = math.ceil(window)
         slides = whole if run(whole) < once * whole / 2 else slides
     return slides
@@ -143,7 +143,7 @@ def _slides(run: Callable[[int], float], work: Workload, care: Care) -> int:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """On one core, and without a collection of garbage in between."""
+    """Run the block on one core, without garbage collection."""
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     was = gc.isenabled()
     gc.disable()

@@ -1,8 +1,8 @@
-"""From measurements to a model: how many nanoseconds, or bytes, each term of a cost is worth.
+"""Regression: estimates how many nanoseconds or bytes each term of a cost is worth.
 
-Measured times range over seven powers of ten, and their errors grow with them. So plain least squares, whose
-assumptions are tested first, hardly ever applies; what is fitted instead keeps the *relative* errors small, gives
-little weight to outliers, and no term a cost below nothing.
+Measured times span seven orders of magnitude, and their errors grow with them. The assumptions of ordinary least
+squares are tested first and rarely hold. The fallback minimizes *relative* errors, downweights outliers and keeps every
+coefficient non-negative.
 """
 
 from __future__ import annotations
@@ -22,77 +22,77 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Method: TypeAlias = Literal["least squares", "weighted, robust"]
 SIGNIFICANT = 0.05
 HUBER = 1.345
-"""Residuals of more than so many standard deviations are outliers."""
+"""Residuals beyond this many standard deviations are outliers."""
 FOLDS = 5
 HELD_OUT = 0.2
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """How well a model fits, how well it predicts what it has not seen, and what its residuals are like."""
+    """Goodness of fit, prediction error on held-out measurements, and tests of the residuals."""
 
     n: int
     r_squared: float
     rmse: float
     rmse_v: float
-    """The same on a stratified fifth of the measurements, by a model that was fitted to the others, …"""
+    """RMSE on a stratified fifth of the measurements, from a model fitted to the others."""
     mae_v: float
-    """… the mean of the absolute errors there, …"""
+    """Mean absolute error on the same fifth."""
     relative_v: float
-    """… and the median of the relative ones."""
+    """Median relative error on the same fifth."""
     durbin_watson: float
     breusch_pagan: float
-    """The probability that plain least squares' residuals of one variance look like these by chance."""
+    """p-value of the Breusch-Pagan test for equal variance, on the residuals of ordinary least squares."""
     normality: float
-    """The same of their normality, by Jarque and Bera."""
+    """p-value of the Jarque-Bera test for normality, on the same residuals."""
 
 
 @dataclass(frozen=True)
 class Residuals:
-    """What tests say of residuals."""
+    """Results of the tests on residuals."""
 
     n: int
     breusch_pagan: float
-    """The probability that residuals of one variance look like these, …"""
+    """p-value of the test for equal variance."""
     durbin_watson: float
     jarque_bera: float
-    """… and that normal ones do."""
+    """p-value of the test for normality."""
 
     @property
     def homoscedastic(self) -> bool:
-        """Whether nothing speaks against one variance."""
+        """Whether equal variance is not rejected."""
         return self.breusch_pagan > SIGNIFICANT
 
     @property
     def independent(self) -> bool:
-        """Whether the statistic is as near to 2 as it is for independent ones: its variance is about 4 / n."""
+        """Whether the statistic is as close to 2 as for independent residuals; its variance is about 4 / n."""
         return abs(self.durbin_watson - 2) <= 1.96 * 2 / math.sqrt(self.n)
 
     @property
     def normal(self) -> bool:
-        """Whether nothing speaks against normality."""
+        """Whether normality is not rejected."""
         return self.jarque_bera > SIGNIFICANT
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What each term costs, and between which factors of the prediction 95 % of the measurements are."""
+    """The cost of each term, and the factors of a prediction between which 95% of measurements lie."""
 
     weights: Mapping[str, float]
     low: float
     high: float
     method: Method = "weighted, robust"
     errors: Mapping[str, float] = field(default_factory=dict)
-    """Half the width of the 95 % confidence interval of each weight."""
+    """Half-width of the 95% confidence interval of each weight."""
     diagnosis: Diagnosis | None = None
 
     def predict(self, terms: Mapping[str, Any]) -> Any:
-        """The cost by the values of the terms."""
+        """Predict the cost from the values of the terms."""
         return sum(weight * terms[name] for name, weight in self.weights.items())
 
 
 SOUND = Residuals(0, 1.0, 2.0, 1.0)
-"""What is said of a fit without residuals."""
+"""Placeholder for a fit without residuals."""
 
 
 def fit(terms: Mapping[str, Floats], y: Floats, strata: Sequence[Any], seed: int = 0) -> Fit:
@@ -101,13 +101,13 @@ def fit(terms: Mapping[str, Floats], y: Floats, strata: Sequence[Any], seed: int
     Parameters
     ----------
     terms
-        The value of each term in each measurement.
+        Value of each term in each measurement.
     y
-        What was measured, above 0.
+        Measured costs, all positive.
     strata
-        What kind of workload each measurement is of; a fifth of each kind is held out to validate.
+        Kind of workload of each measurement; a fifth of each kind is held out for validation.
     seed
-        Of what is held out.
+        Seed for choosing the held-out measurements.
     """
     X = np.column_stack([np.broadcast_to(column, y.shape) for column in terms.values()])  # noqa: N806
     if y.size < X.shape[1] + 2 or not (y > 0).all():
@@ -120,8 +120,8 @@ def fit(terms: Mapping[str, Floats], y: Floats, strata: Sequence[Any], seed: int
     residuals = tested(y - X @ ordinary, beside, float(y.max())) or SOUND
     plain = residuals.homoscedastic and residuals.normal and bool((ordinary >= 0).all())
     weighted = robust(X, y)
-    # Of a dozen measurements the tests cannot reject anything, and a few nanoseconds off the largest are thousands of
-    # times the smallest: plain least squares must not be further off anywhere, as a share of what was measured.
+    # With a dozen measurements the tests reject nothing, and an error that is tiny for the largest is thousands of
+    # times the smallest. So ordinary least squares must nowhere have a much larger relative error than the robust fit.
     plain = plain and _furthest(X @ ordinary, y) <= max(2 * _furthest(X @ weighted, y), math.log(2))
     method: Method = "least squares" if plain else "weighted, robust"
     solve, weights = (_least_squares, ordinary) if plain else (robust, weighted)
@@ -145,12 +145,12 @@ def fit(terms: Mapping[str, Floats], y: Floats, strata: Sequence[Any], seed: int
 
 
 def _furthest(predicted: Floats, y: Floats) -> float:
-    """The logarithm of the factor by which a prediction is off at most."""
+    """Return the largest factor by which a prediction is off, as a logarithm."""
     return float(np.max(np.abs(np.log(np.maximum(predicted, 1e-3 * y) / y))))
 
 
 def held_out(strata: Sequence[Any], rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Which measurements are held out: a fifth of each stratum, at random."""
+    """Hold out a random fifth of each stratum."""
     chosen = np.zeros(len(strata), np.bool_)
     places: dict[Any, list[int]] = {}
     for i, stratum in enumerate(strata):
@@ -161,7 +161,7 @@ def held_out(strata: Sequence[Any], rng: np.random.Generator) -> npt.NDArray[np.
 
 
 def robust(X: Floats, y: Floats, rounds: int = 12) -> Floats:  # noqa: N803
-    """Weights of at least 0 that keep relative errors small, those of outliers apart."""
+    """Return non-negative weights that minimize relative errors, with outliers downweighted."""
     from scipy.optimize import nnls
 
     scale = np.linalg.norm(X / y[:, None], axis=0)
@@ -175,7 +175,7 @@ def robust(X: Floats, y: Floats, rounds: int = 12) -> Floats:  # noqa: N803
         residuals = np.log(y / predicted)
         spread = max(1.4826 * float(np.median(np.abs(residuals - np.median(residuals)))), 1e-3)
         trust = np.sqrt(np.minimum(1.0, HUBER * spread / np.maximum(np.abs(residuals), 1e-12)))
-        # Relative to what was measured, errors below would count for less than those above.
+        # Dividing by the measured cost would penalize underestimates less than overestimates.
         around = np.sqrt(y * predicted)
     return np.asarray(weights)
 
@@ -185,7 +185,7 @@ def _least_squares(X: Floats, y: Floats) -> Floats:  # noqa: N803
 
 
 def tested(residuals: Floats, X: Floats, scale: float) -> Residuals | None:  # noqa: N803
-    """What tests say of residuals; None if there are none worth the name, beside numbers of this size."""
+    """Test the residuals; return None if they are negligible relative to `scale`."""
     from statsmodels.stats.diagnostic import het_breuschpagan
     from statsmodels.stats.stattools import durbin_watson, jarque_bera
 
@@ -199,7 +199,7 @@ def tested(residuals: Floats, X: Floats, scale: float) -> Residuals | None:  # n
 
 
 def _half_widths(X: Floats, y: Floats, weights: Floats) -> list[float]:  # noqa: N803
-    """Half the widths of 95 % confidence intervals, by errors that need not be of one variance (HC3)."""
+    """Return the half-widths of 95% confidence intervals, robust to unequal variance (HC3)."""
     from statsmodels.regression.linear_model import WLS
 
     used = weights > 0
@@ -214,7 +214,7 @@ def _half_widths(X: Floats, y: Floats, weights: Floats) -> list[float]:  # noqa:
 
 
 def _factors(X: Floats, y: Floats, solve: Any, rng: np.random.Generator) -> tuple[float, float]:  # noqa: N803
-    """Between which factors of a prediction 95 % of what it has not seen lies: by cross-validation."""
+    """Return the factors between which 95% of unseen measurements lie around a prediction, by cross-validation."""
     fold = rng.permutation(y.size) % FOLDS
     ratio = np.ones(y.size)
     for k in range(FOLDS):
