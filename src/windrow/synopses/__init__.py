@@ -1,4 +1,4 @@
-"""Synopses: what is kept of a sliding window so that an aggregate of it can be told at any time."""
+"""Synopses: summaries of a sliding window from which an aggregate can be answered at any time."""
 
 from windrow.synopses.arasu_manku.heavy_hitters import ArasuMankuHeavyHitters
 from windrow.synopses.arasu_manku.quantiles import ArasuMankuFixed, ArasuMankuVariable
@@ -43,7 +43,7 @@ SYNOPSES: tuple[type[Synopsis], ...] = (
     ArasuMankuHeavyHitters,
     KLLPanes,
 )
-"""All synopses of the package, in the order of the taxonomy: exact ones, samples, histograms, quantiles."""
+"""All synopses of the package: exact ones, samples, histograms, quantiles."""
 
 __all__ = [
     "DABA",

@@ -1,4 +1,4 @@
-"""What a synopsis can be given: elements with an `on` each, in order, and moments that time goes on to."""
+"""Checks of the input of a synopsis: values with an `on` each, in order, and times to advance to."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from windrow.arrays import Array
 from windrow.errors import DataError, SpecError, TypeMismatchError, quoted
 
 NEVER = np.iinfo(np.int64).min
-"""The newest moment before there is any."""
+"""The newest time of a synopsis before any value or advance."""
 
 
 def as_instants(on: Any) -> npt.NDArray[np.int64]:
-    """Return the `on` of elements as 64-bit integers, or refuse those that are anything else.
+    """Return the `on` of values as 64-bit integers; raise for other types.
 
     >>> as_instants([0.5, 1.0])
     Traceback (most recent call last):
@@ -33,7 +33,7 @@ def as_instants(on: Any) -> npt.NDArray[np.int64]:
 
 
 def check_every(every: int) -> None:
-    """Refuse a slide that is no whole number of elements."""
+    """Raise unless the slide is a positive integer."""
     known = not isinstance(every, bool) and isinstance(every, int | np.integer)
     if not known or not 1 <= every < 2**63:
         said = "it must be a whole number from 1 to 2**63 - 1"
@@ -41,7 +41,7 @@ def check_every(every: int) -> None:
 
 
 def check_elements(on: Array, x: Array, dtype: np.dtype[Any]) -> None:
-    """Refuse elements without an `on` each, and those that would lose something as numbers of this type."""
+    """Raise unless each value has an `on` and converts to `dtype` without loss."""
     if on.ndim != 1 or on.shape != x.shape:
         raise DataError(f"on has shape {on.shape} and x has shape {x.shape}; they must be flat and of one length")
     if not np.can_cast(x.dtype, dtype, "same_kind"):
@@ -50,7 +50,7 @@ def check_elements(on: Array, x: Array, dtype: np.dtype[Any]) -> None:
 
 
 def check_order(on: Array, newest: int) -> int:
-    """Refuse elements that are older than one before them, or than a moment asked for; returns the newest."""
+    """Return the newest `on`; raise if a value is older than the one before it or than the current time."""
     if not on.size:
         return newest
     if on[0] == NEVER:
@@ -61,7 +61,7 @@ def check_order(on: Array, newest: int) -> int:
 
 
 def check_moments(option: str, moments: Any, newest: int) -> npt.NDArray[np.int64]:
-    """Refuse moments that are no whole numbers, or that time cannot go on to one after the other."""
+    """Return times as 64-bit integers; raise unless they are integers, do not decrease and are not before `newest`."""
     given = np.asarray(moments)
     if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
         raise TypeMismatchError(f"{option}: {moments!r} must be flat and of whole numbers")

@@ -1,4 +1,4 @@
-"""How the small functions that kernels are made of are compiled."""
+"""Compiler options and shared helpers of the synopses' kernels."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from numba import njit
 from windrow.synopses.exact.algebra import WITHOUT_COUNTING
 
 INLINED = {**WITHOUT_COUNTING, "forceinline": True}
-"""For what is called for each element: to hand over a state of many arrays would cost more than all the rest."""
+"""Options for functions called per value, where passing a state of many arrays would cost more than the call's own
+work.
+"""
 LEAST = int(np.iinfo(np.int64).min)
 
 
 @njit(cache=True, **INLINED)
 def horizon(now: Any, length: Any) -> Any:
-    """Return the latest moment that has left a window of this length, or the least 64-bit number if none has.
+    """Return the latest time that has left a window of this length, or the least 64-bit integer if none has.
 
-    No element comes at that number, so it stands for all moments that 64 bits do not hold.
+    No value has that `on`, so it also stands for every time below the 64-bit range.
     """
     return now - length if now >= LEAST + length else LEAST

@@ -19,7 +19,7 @@ ABOUT = b"windrow.synopsis"
 
 
 def pack_arrays(kind: str, version: int, arguments: Mapping[str, Any], arrays: Arrays) -> bytes:
-    """Arrays of any lengths and dimensions, and what they are the state of, as an Arrow stream.
+    """Return arrays of any length and dimension, with what they are the state of, as an Arrow stream.
 
     >>> import numpy as np
     >>> data = pack_arrays("Panes", 1, {"length": 8}, {"sums": np.array([[20.0, 4.0]])})
@@ -46,9 +46,9 @@ def pack_arrays(kind: str, version: int, arguments: Mapping[str, Any], arrays: A
 def unpack_arrays(
     data: bytes, kind: str, version: int, arguments: Mapping[str, Any], like: Arrays | None = None
 ) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of `pack_arrays`, free to be written to, if they are the state of a synopsis like this one.
+    """Return the arrays written by `pack_arrays`, writable; raise unless they are the state of a matching synopsis.
 
-    `like` has the arrays of one that has seen nothing.
+    `like` holds the arrays of an empty synopsis.
     """
     payload = unseal(data, _of(kind), bare=True)
     with reading():
@@ -67,11 +67,11 @@ def unpack_arrays(
 
 
 FIXED = ("cursors", "newest", "clock", "random", "numbers", "caps", "full", "changed", "fresh", "n")
-"""What the arrays are called, at the end, that never grow."""
+"""The last parts of the names of arrays that never grow."""
 
 
 def check_alike(arrays: Arrays, like: Arrays) -> None:
-    """Refuse arrays that are not of the names, types and dimensions of those of a synopsis that has seen nothing."""
+    """Raise unless arrays have the names, types and dimensions of those of an empty synopsis."""
     check_that(arrays.keys() == like.keys(), f"the arrays {', '.join(like)}, got {', '.join(arrays)}")
     for name, other in like.items():
         array = arrays[name]
@@ -82,7 +82,7 @@ def check_alike(arrays: Arrays, like: Arrays) -> None:
 
 
 def _at_end(reader: pa.RecordBatchReader) -> bool:
-    """Whether there is no further batch."""
+    """Return whether the reader is exhausted."""
     return next(reader, None) is None
 
 
@@ -93,7 +93,7 @@ def _array(column: pa.Array, shape: Sequence[int]) -> npt.NDArray[Any]:
 
 
 def _of(kind: str) -> str:
-    """What the header calls a synopsis."""
+    """Return the name of a synopsis in the header."""
     return f"synopsis {kind}"
 
 
@@ -106,7 +106,7 @@ def _check(about: Mapping[str, Any], kind: str, version: int, arguments: Mapping
 
 
 def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments as JSON has them, so that those of a saved state can be compared with those of today."""
+    """Return arguments as JSON values, so that saved ones compare with current ones."""
     return json.loads(json.dumps(dict(arguments), default=repr))  # type: ignore[no-any-return]
 
 
