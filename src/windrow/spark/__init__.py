@@ -39,7 +39,7 @@ __all__ = [
     "widen",
 ]
 
-# Each of Spark's workers loads this package: it should load no more than its task needs.
+# Every Spark worker imports this package, so names are loaded on demand: a worker loads only what its task needs.
 _HOMES = {
     "windrow.spark.assembly": ("assemble",),
     "windrow.spark.framing": ("frames",),

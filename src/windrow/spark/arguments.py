@@ -1,4 +1,4 @@
-"""What users pass as a session, a DataFrame or a switch: recognized, or refused by the name of the argument."""
+"""Checks of sessions, DataFrames and switches that users pass. Errors name the argument."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _IMPOSSIBLE = re.compile(r"[\0\ud800-\udfff]")
 
 
 def check_spark(spark: Any) -> None:
-    """Refuse what is not a Spark session; the session of Spark Connect is one, and a class of its own."""
-    # Attributes are looked up on the class, since a Column has every attribute that it is asked for.
+    """Reject anything but a Spark session. A Spark Connect session, which is a separate class, is accepted."""
+    # Look up attributes on the class: a Column instance has any attribute that is asked for.
     if not hasattr(type(spark), "createDataFrame") or not hasattr(type(spark), "read"):
         raise SpecError(f"spark: {quoted(spark)} is no Spark session; wr.session() makes one")
 
 
 def check_dataframe(value: Any, argument: str, hint: str = "") -> None:
-    """Refuse what is not a Spark DataFrame, and say how to make one of it where that is known."""
+    """Reject anything but a Spark DataFrame, and say how to convert the value if a way is known."""
     if not isinstance(value, DataFrame):
         raise SpecError(f"{argument}: expected a Spark DataFrame, got {_described(value)}{hint}")
 
 
 def is_text(value: Any) -> bool:
-    r"""Whether something is a text that Java can be given: not blank, without a null character or half of a character.
+    r"""Return whether a value is a string that Java accepts: not blank, without null characters and lone surrogates.
 
     >>> is_text("a b"), is_text(" "), is_text(b"a"), is_text("a\0b"), is_text("\ud800")
     (True, False, False, False, False)
@@ -41,7 +41,7 @@ def is_text(value: Any) -> bool:
 
 
 def check_switch(value: Any, argument: str) -> None:
-    """Refuse what is neither True nor False, whatever its truth value is."""
+    """Reject anything but True and False, whatever its truth value."""
     if not isinstance(value, bool):
         raise SpecError(f"{argument}: expected True or False, got {quoted(value)}")
 

@@ -1,4 +1,4 @@
-"""`assemble`: fragments back together, in a table or in a stream."""
+"""`assemble`: put fragments back together, in a table or a stream."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ EXPECTED: dict[type[DataType], tuple[str, tuple[str, ...]]] = {
     BooleanType: ("a boolean", ("complete", "final")),
 }
 NEEDED = ("frame", "count", *MARKS)
-"""What is null in no fragment; nor is a group column."""
+"""The columns that are never null in a fragment, apart from the group columns."""
 NEEDS = "wr.frames writes no such fragments: drop them, or find out where they come from"
 
 
 def assemble(fragments: DataFrame, *, by: str | Sequence[str] | None = None) -> DataFrame:
-    """Put the fragments of frames together again.
+    """Put the fragments of each frame back together.
 
     Parameters
     ----------
     fragments
-        The result of `wr.frames(..., fragments=True)`: as a stream, or as a table that it was written to. Fragments may
-        come in any order and more than once, as from an at-least-once sink.
+        The result of `wr.frames(..., fragments=True)`, as a stream or as a table it was written to. Fragments may
+        arrive in any order and more than once, as from an at-least-once sink.
     by
-        The columns that make a group, as in `wr.frames`. By default, the columns before `frame`, provided that the
-        columns are still in the order of `wr.frames`. A table that was written with `partitionBy` has its partition
-        columns last: name them here.
+        The columns that define a group, as in `wr.frames`. By default, the columns before `frame`, provided that the
+        columns are still in the order of `wr.frames`. A table written with `partitionBy` has its partition columns
+        last: name them here.
 
     Returns
     -------
     One row per frame, without `fragment` and `final`: the same rows as without fragments. A frame is returned once all
-    its fragments are there, from fragment 0 to the final one. Open frames, and frames that lack a fragment, are left
+    its fragments have arrived, from fragment 0 to the final one. Open frames and frames that lack a fragment are left
     out. A repeated fragment is dropped; one with the same number but different content is an error. A stream forgets
-    the fragments of a frame that it has returned, so it drops whatever comes again of that frame.
+    the fragments of the frames it has returned, and drops any further ones.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def assemble(fragments: DataFrame, *, by: str | Sequence[str] | None = None) -> 
     schema = StructType([field for field in fragments.schema.fields if field.name not in MARKS])
     arrow = to_arrow_schema(fragments.schema)
     check_keys({name: arrow.field(name).type for name in keys}, keys)
-    # Rows travel by position: PySpark does not find a column whose name has a dot or a backtick.
+    # Columns are addressed by position: PySpark cannot find a column whose name contains a dot or a backtick.
     places = {f"c{i}": name for i, name in enumerate(names) if name in keys or name in NEEDED}
     packed = in_buckets(
         fragments.toDF(*(f"c{i}" for i in range(len(names)))),
@@ -106,7 +106,7 @@ def assemble(fragments: DataFrame, *, by: str | Sequence[str] | None = None) -> 
 
 
 def _check_columns(fragments: DataFrame) -> None:
-    """Refuse a table that lacks a column of fragments, has one twice, or has one of another type."""
+    """Reject a table in which a fragment column is missing, duplicated or of the wrong type."""
     for name in (*FRAME_COLUMNS, *MARKS):
         if name not in fragments.columns:
             raise ColumnError.unknown(name, "fragments", fragments.columns)
@@ -123,12 +123,12 @@ def _check_columns(fragments: DataFrame) -> None:
 
 
 def _has_late_rows(fragments: DataFrame) -> bool:
-    """Whether there is the column of `late="emit"`, and not an aggregate of that name."""
+    """Return whether the table has the column of `late="emit"`, rather than an aggregate of that name."""
     return LATE in fragments.columns and isinstance(fragments.schema[LATE].dataType, StructType)
 
 
 def _group_columns(fragments: DataFrame, by: str | Sequence[str] | None) -> list[str]:
-    """Return the columns that make a group; refuse to guess where columns have been moved."""
+    """Return the columns that define a group; refuse to guess if columns have been reordered."""
     names = fragments.columns
     if by is not None:
         keys = list(Columns(fragments).find_all(by, "by"))
@@ -167,19 +167,19 @@ def _unpacked(packed: Iterable[bytes], schema: pa.Schema) -> list[pa.Table]:
 
 
 class Assembler(StatefulProcessor):
-    """Keeps, for a bucket of groups, the fragments whose frame is not whole yet and which frames are done."""
+    """A stateful operator that stores, per bucket of groups, the fragments of unfinished frames and which are done."""
 
     def __init__(self, by: list[str], schema: pa.Schema) -> None:
         self.by, self.schema = by, schema
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Name what is kept."""
+        """Declare the state variables."""
         self.state = handle.getValueState("open", "data binary")
         self.shelf = StateShelf(handle, "assembled")
         self.kind = StateKind(handle, KIND)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
-        """Fragments arrived."""
+        """Add the fragments that arrived and return the frames that are now complete."""
         arrived = _unpacked((data for frame in rows for data in frame["data"]), self.schema)
         with plain_errors():
             saved = self.state.get()

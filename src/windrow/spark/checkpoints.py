@@ -1,4 +1,4 @@
-"""What a query's checkpoint holds: open frames, waiting tuples, and the frames that are still to come of them."""
+"""`open_frames` and `buffer_stats`: inspect the state in a query's checkpoint."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ _BUFFERS = pa.schema(
 
 
 def open_frames(spark: SparkSession, checkpoint: str | os.PathLike[str], *, operator: int | None = None) -> DataFrame:
-    """The state of a query over a stream, from its checkpoint: what is open and what waits, group by group.
+    """Return the open frames and buffered rows of a streaming query, per group, from its checkpoint.
 
     Parameters
     ----------
     spark
-        A session.
+        The Spark session.
     checkpoint
         The `checkpointLocation` of the query, which may be running.
     operator
-        The number of the stateful operator, where a query has several that frame.
+        The number of the stateful operator, if the query has several that frame.
 
     Returns
     -------
-    A row for each open frame: the `by` columns, `frame` (null while it is not sure to be one), `start`, `end` and
-    `count` so far, and `waiting`, the tuples of its group that the watermark has not passed. A group that has only
-    waiting tuples has a row without a frame.
+    One row per open frame: the `by` columns, `frame` (null until the frame is certain to qualify), `start`, `end` and
+    `count` so far, and `waiting`, the number of rows of its group that the watermark has not passed. A group that has
+    only waiting rows has one row without a frame.
     """
     rows = buckets_of(spark, checkpoint, FRAMING, operator)
     first = rows.where("piece is null").select("data").first()
@@ -58,23 +58,30 @@ def open_frames(spark: SparkSession, checkpoint: str | os.PathLike[str], *, oper
 
 
 def buffer_stats(spark: SparkSession, checkpoint: str | os.PathLike[str], *, operator: int | None = None) -> DataFrame:
-    """How many tuples a query of `wr.fill` held for frames to come, from its checkpoint.
+    """Return how many rows a query of `wr.fill` has buffered for future frames, from its checkpoint.
 
     Parameters
     ----------
     spark
-        A session.
+        The Spark session.
     checkpoint
         The `checkpointLocation` of the query, which may be running.
     operator
-        The number of the stateful operator, where a query has several that fill.
+        The number of the stateful operator, if the query has several that fill.
 
     Returns
     -------
-    A row for each bucket of groups: `bucket`, `held` (the tuples it holds now), `open` (the frames that may still get
-    tuples), `progresses` and the tuples it held over all of them, `held_max` and `held_mean`; `frames` (the pieces of
-    frames that came) and the tuples it held when they came, `at_frames_max` and `at_frames_mean`. What a progress
-    brings counts as held until it is matched.
+    One row per bucket of groups:
+
+    - `bucket`
+    - `held`: the rows held now
+    - `open`: the frames that may still receive rows
+    - `progresses`: how often the bucket made progress
+    - `held_max`, `held_mean`: the rows held, over all of them
+    - `frames`: the pieces of frames that arrived
+    - `at_frames_max`, `at_frames_mean`: the rows held when they arrived
+
+    Rows count as held from their arrival until they are matched.
     """
     rows = buckets_of(spark, checkpoint, FILLING, operator).where("piece is null")
     return rows.select("bucket", "data").mapInArrow(_buffers, from_arrow_schema(_BUFFERS))

@@ -1,4 +1,4 @@
-"""`explain`: which plan runs, and why."""
+"""`explain`: show which plan runs, and why."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def explain(
     flush: str | None = None,
     keep_groups: Duration | None = None,
 ) -> PlanChoice:
-    """Say which plan `frames`, or `slide`, would run with the same arguments, and why.
+    """Return the plan that `frames` or `slide` would run with the same arguments, and the reasons for it.
 
     >>> import windrow as wr
     >>> loops = wr.session().createDataFrame([(1, 55.0)], "minute int, speed double")

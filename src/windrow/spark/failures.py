@@ -1,4 +1,4 @@
-"""`failure`: the error behind Spark's account of it. And what keeps that account short."""
+"""`failure`: find the Windrow error in Spark's report of a failed task. Also shortens the tracebacks of workers."""
 
 from __future__ import annotations
 
@@ -17,24 +17,26 @@ from windrow.errors import DataError, SpecError, WindrowError, quoted
 from windrow.framing.parallel.pieces import MapInArrow
 
 OURS = re.compile(r"\bwindrow\.errors\.(?P<kind>\w+): (?P<said>.+)$", re.MULTILINE)
-"""How a worker reports an error of ours, with its traceback or without."""
+"""Matches a Windrow error as a worker reports it, with or without its traceback."""
 FAULT = re.compile(
     r"\[(?!MALFORMED_)[A-Z_.]+\] (?P<said>[^\n]+?) +SQLSTATE: 22\w{3}(?:\s*== SQL [^\n]*==\n(?P<sql>[^\n]+))?"
 )
-"""Spark's word for values that an expression cannot be computed for, with the expression where Spark knows its text."""
+"""Matches Spark's report of values for which an expression cannot be computed, with the text of the expression if
+known.
+"""
 CASE = "CASE WHEN ("
-"""What the table functions put before a predicate."""
+"""The text that the table functions put before a predicate."""
 HIDE = "SPARK_HIDE_TRACEBACK"
-"""What PySpark looks for in a worker's environment when it reports an exception, after which the worker ends."""
+"""The environment variable that makes PySpark leave out the traceback of the exception that ends a worker."""
 
 
 def failure(of: StreamingQuery | BaseException) -> WindrowError | None:
-    r"""Return the Windrow error that ended a query or an action, without Spark's stack traces around it.
+    r"""Return the Windrow error that ended a query or an action, without Spark's stack traces.
 
-    Some mistakes show only while a task runs: a checkpoint that belongs to another query, a null where
-    `nulls="error"`, a predicate that divides by zero in some row. Spark reports them as a failed task, with the traces
-    of the worker and of its own threads around the message, in `query.exception()` and in what an action raises. This
-    function returns the error itself.
+    Some mistakes appear only while a task runs: a checkpoint that belongs to another query, a null with
+    `nulls="error"`, a predicate that divides by zero in some row. Spark reports them as a failed task, in
+    `query.exception()` or in the exception that an action raises, and surrounds the message with the stack traces of
+    the worker and of its own threads. This function returns the error itself.
 
     Parameters
     ----------
@@ -64,9 +66,9 @@ def failure(of: StreamingQuery | BaseException) -> WindrowError | None:
 
 
 def _fault(text: str) -> DataError | None:
-    """The error for values that a predicate cannot be computed for, such as a zero that it divides by."""
+    """Return the error for values that a predicate cannot be computed for, such as division by zero."""
     fault = FAULT.search(text)
-    if fault is None or "[FAILED_READ_FILE" in text:  # what is wrong with a file is not a matter of expressions
+    if fault is None or "[FAILED_READ_FILE" in text:  # a broken file is not a fault of an expression
         return None
     sql = (fault["sql"] or "").strip().removeprefix(CASE)
     what = f"the expression {quoted(sql)}" if sql else "an expression"
@@ -75,7 +77,7 @@ def _fault(text: str) -> DataError | None:
 
 @contextmanager
 def own_errors() -> Iterator[None]:
-    """Raise the Windrow error behind what Spark raises in here, where a job runs before there is a result."""
+    """Raise the Windrow error behind an exception of Spark in this block, for jobs that run before the result."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -94,7 +96,7 @@ def _exception(query: object) -> BaseException | None:
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Report Windrow errors raised in here, in a worker, without its traceback."""
+    """Report Windrow errors that a worker raises in this block without their traceback."""
     try:
         yield
     except WindrowError:
@@ -103,7 +105,7 @@ def plain_errors() -> Iterator[None]:
 
 
 def plainly(run: MapInArrow) -> MapInArrow:
-    """Return the same function for `mapInArrow`, whose Windrow errors are reported without the worker's traceback."""
+    """Return the same function for `mapInArrow`, but report its Windrow errors without the worker's traceback."""
 
     def run_plainly(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with plain_errors():

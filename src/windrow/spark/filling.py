@@ -1,7 +1,7 @@
-"""`fill`: the tuples of any source in the frames of any other, tagged or aggregated frame by frame.
+"""`fill`: match the rows of any source with the frames of any other, and tag or aggregate them per frame.
 
-Frames and tuples are laid side by side in one table, sorted together within their groups, and swept by the compiled
-kernel, which remembers only the frames that are open, so memory does not grow with a group's size.
+Frames and rows are merged into one table, sorted together within their groups and swept by the compiled kernel. The
+kernel keeps only the open frames, so memory does not grow with the size of a group.
 """
 
 from __future__ import annotations
@@ -45,45 +45,52 @@ def fill(
     nulls_on: str = "error",
     flush: str | None = None,
 ) -> DataFrame:
-    """Put the tuples of a source into frames: a tuple is in each frame of its group with `start <= on <= end`.
+    """Match the rows of a source with frames: a row is in every frame of its group with `start <= on <= end`.
 
     Parameters
     ----------
     frames
-        A table with the `by` columns, `frame`, `start` and `end`, such as `wr.frames` and `wr.widen` give; it may have
-        more columns, and its frames may overlap.
+        A table with the `by` columns, `frame`, `start` and `end`, such as `wr.frames` and `wr.widen` return. It may
+        have more columns, and its frames may overlap.
     source
-        The tuples, from the stream that was framed or from any other. Both tables are read once before the result is,
-        to look for nulls where their schemas allow some: cache what is dear to compute.
+        The rows, from the source that was framed or from any other. If the schemas allow nulls, both tables are read
+        once in advance to check for nulls: cache a table that is expensive to compute.
     on
-        The column of the source that says when a tuple is, comparable to `start` and `end`.
+        The column of `source` that holds the time of a row, comparable to `start` and `end`.
     by
-        The columns, of both tables, whose values make a group; without them all frames and tuples are one group.
+        The columns, in both tables, that define a group. By default, all frames and rows form one group.
     agg
-        Aggregates of each frame's tuples, by the name of their result column; without them tuples are tagged.
+        Aggregates over the rows of each frame, keyed by result column. By default, rows are tagged instead.
     order_by
-        Columns that order tuples with the same `on`; after them, ties are ordered by all that the aggregates read.
+        Columns that break ties in `on`. Remaining ties are broken by all columns that the aggregates read.
     nulls_on
-        What to do with tuples whose `on` or `by` is null or NaN: `"error"` (default) or `"drop"`.
-
+        What to do with rows whose `on` or `by` is null or NaN: `"error"` (default) or `"drop"`.
     flush
-        Streams only: the checkpoint location of a query with the same arguments that has ended. The result is then a
-        table: what the end of the streams leaves. The checkpoint is only read.
-
-    Either side may be a stream. The source then needs a watermark on `on`. A stream of frames is best what `wr.frames`
-    or `wr.widen` gave, as it is, and filled by the groups that it was framed by: it tells itself how far it is. Any
-    other needs a watermark on `start`, with a delay as long as a frame may take to come after its start. A table beside
-    a stream is read once, when the query starts, and kept in its state. Tuples come out tagged as soon as they and
-    their frame are there; a frame with aggregates, once the watermark is past its end and all of it is known. Fragments
-    are used as they come, and come out as one row a frame. `wr.buffer_stats` tells how many tuples were held; how many
-    tuples and pieces of frames arrived, were late, are held, and were dropped for their nulls, is told in
-    `observedMetrics` of the query's progress.
+        Streams only. The checkpoint location of a finished query with the same arguments. The result is then a table of
+        what was still pending when the streams ended. The checkpoint is only read.
 
     Returns
     -------
-    Without `agg`: the columns of the source and `frame`, one row for each tuple and each frame it is in; tuples in no
-    frame are left out. With `agg`: one row a frame, the columns of `frames` and the aggregates; frames without tuples
-    are included.
+    Without `agg`: the columns of the source and `frame`. A row appears once per frame that contains it; rows outside
+    every frame are dropped. With `agg`: one row per frame, with the columns of `frames` and the aggregates. Frames
+    without rows are included.
+
+    Notes
+    -----
+    Either side may be a stream. If one side is a table, it is read once, when the query starts, and stored in the
+    state.
+
+    A streaming source needs a watermark on `on`. A stream of frames should be the unmodified result of `wr.frames` or
+    `wr.widen`, filled by the same groups: it carries its own progress, so buffered rows can be released as early as
+    possible. Any other stream of frames needs a watermark on `start`, with a delay as long as a frame may take to
+    arrive after its start.
+
+    A tagged row is emitted as soon as both the row and its frame have arrived. A frame with aggregates is emitted once
+    the watermark has passed its end and the whole frame is known. Fragments are used as they arrive, but the result has
+    one row per frame.
+
+    `observedMetrics` of the query's progress counts the rows and frame pieces that arrived, were late, are held and
+    were dropped for nulls. `wr.buffer_stats` shows how many rows were held.
 
     Examples
     --------
@@ -125,7 +132,7 @@ def fill(
 
 @dataclass(frozen=True)
 class Lane:
-    """A column of the table in which frames and tuples lie side by side; where a side has none, it is null."""
+    """A column of the table that frames and rows are merged into. It is null for a side without such a column."""
 
     name: str
     type: DataType
@@ -133,12 +140,12 @@ class Lane:
     tuples: str | None = None
 
     def of(self, side: Side) -> str | None:
-        """The column of one side that is in this lane."""
+        """Return the name of the source column on one side, or None."""
         return self.frames if side == "frames" else self.tuples
 
 
 class MergedColumns:
-    """The lanes of a table, none of them twice: the group, the time, and a frame's end, then what else must travel."""
+    """The distinct columns of the merged table: the group, the time, a frame's end, and any further columns needed."""
 
     def __init__(self, meeting: FillQuery) -> None:
         pairs = zip(meeting.key_types, meeting.frame_keys, meeting.tuple_keys, strict=True)
@@ -148,7 +155,7 @@ class MergedColumns:
         self.all = [*self.keys, self.on, self.end]
 
     def add(self, name: str, side: Side, field: StructField) -> Lane:
-        """The lane for a column of one side: one that is there already and has it unchanged, or a new one."""
+        """Return the lane for a column of one side: an existing lane that holds it unchanged, or a new one."""
         for lane in self.all:
             if lane.of(side) == field.name and lane.type == field.dataType:
                 return lane
@@ -157,7 +164,7 @@ class MergedColumns:
         return lane
 
     def side_by_side(self, framed: DataFrame, tuples: DataFrame) -> DataFrame:
-        """Frames and tuples in one table."""
+        """Return frames and rows merged into one table."""
         return self._select(framed, "frames").unionAll(self._select(tuples, "tuples"))
 
     def _select(self, df: DataFrame, side: Side) -> DataFrame:
@@ -166,7 +173,7 @@ class MergedColumns:
         return df.select(*(value.cast(lane.type).alias(lane.name) for value, lane in values))
 
     def in_order(self, rows: DataFrame, ties: Sequence[Lane] = ()) -> DataFrame:
-        """Groups together and sorted by time: at one time frames first, as only they have an end, then tuples."""
+        """Sort each group by time. At equal times, frames come before rows, because only frames have an end."""
         keys = [lane.name for lane in self.keys]
         rows = rows.repartition(*keys) if keys else rows.coalesce(1)
         end = column(self.end.name).asc_nulls_last()
@@ -175,7 +182,7 @@ class MergedColumns:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a task must know of the lanes: which make a group, how time is read, and which make the result."""
+    """A task's view of the lanes: the columns that define a group, the clock, and the columns of the result."""
 
     keys: tuple[str, ...]
     key_types: tuple[pa.DataType, ...]
@@ -185,13 +192,13 @@ class Layout:
 
     @classmethod
     def of(cls, meeting: FillQuery, lanes: MergedColumns, out: Sequence[Lane], schema: StructType) -> Layout:
-        """The layout of a result with the given lanes in front."""
+        """Build the layout of a result that starts with the given lanes."""
         keys = tuple(lane.name for lane in lanes.keys)
         key_types = tuple(arrow_type(StructField(lane.name, lane.type), lane.name) for lane in lanes.keys)
         return cls(keys, key_types, meeting.clock, [lane.name for lane in out], list(schema.names))
 
     def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, pa.Table, Rows]]:
-        """Sorted record batches as tables, each with the frames in it, and as rows for the sweep."""
+        """Yield each table of sorted record batches, the frames in it, and its rows as input for the sweep."""
         directory = Directory(self.key_types)
         for table in in_larger_tables(batches):
             group = directory.encode([table.column(key) for key in self.keys], table.num_rows)
@@ -199,13 +206,13 @@ class Layout:
             frames = table.filter(opens)
             on, end = self.clock.read(table.column("on")), self.clock.read(frames.column("end"))
             yield table, frames, Rows(group, on.numbers, opens.to_numpy(), end.numbers)
-            # Groups are contiguous: only the last one goes on in the next table.
+            # Groups are contiguous: only the last one continues in the next table.
             directory = Directory(self.key_types)
             directory.encode([table.column(key).slice(table.num_rows - 1) for key in self.keys], 1)
 
 
 def tagged(framed: DataFrame, tuples: DataFrame, meeting: FillQuery) -> DataFrame:
-    """Each tuple with the numbers of the frames it is in."""
+    """Return each row once per frame that contains it, with the number of the frame."""
     lanes = MergedColumns(meeting)
     number = lanes.add("number", "frames", StructField(meeting.frame, LongType()))
     out = [lanes.add(f"c{i}", "tuples", field) for i, field in enumerate(tuples.schema.fields)]
@@ -215,7 +222,7 @@ def tagged(framed: DataFrame, tuples: DataFrame, meeting: FillQuery) -> DataFram
 
 
 def tag_sorted(layout: Layout, number: str) -> Task:
-    """The function that a Spark task runs over its sorted record batches to tag tuples."""
+    """Return the function that tags rows: a Spark task runs it over its sorted record batches."""
 
     def tag(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tagger = Tagger(layout.clock.dtype)
@@ -229,7 +236,7 @@ def tag_sorted(layout: Layout, number: str) -> Task:
 
 
 def aggregated(framed: DataFrame, tuples: DataFrame, meeting: FillQuery) -> DataFrame:
-    """Each frame with the aggregates of its tuples."""
+    """Return each frame with the aggregates of its rows."""
     lanes, columns = MergedColumns(meeting), Columns(tuples)
     ties = [lanes.add(f"tie{i}", "tuples", columns.field(name, "order_by")) for i, name in enumerate(meeting.order_by)]
     values = [
@@ -244,7 +251,7 @@ def aggregated(framed: DataFrame, tuples: DataFrame, meeting: FillQuery) -> Data
 
 
 def aggregate_sorted(layout: Layout, meeting: FillQuery, values: Sequence[str | None]) -> Task:
-    """The function that a Spark task runs over its sorted record batches to aggregate frame by frame."""
+    """Return the function that aggregates per frame: a Spark task runs it over its sorted record batches."""
 
     def aggregate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         accumulators = meeting.accumulators

@@ -1,4 +1,4 @@
-"""`frames`: checking what was asked, choosing a plan, building it."""
+"""`frames`: check the arguments, choose a plan and build it."""
 
 from __future__ import annotations
 
@@ -47,64 +47,68 @@ def frames(
     keep_groups: Duration | None = None,
     initial: DataFrame | None = None,
 ) -> DataFrame:
-    """Segment each group's tuples into frames, by what the data says.
+    """Segment each group's rows into frames whose bounds come from the data.
 
     Parameters
     ----------
     source
-        A DataFrame, streaming or not, or Parquet files by `wr.parquet`, which are framed without a sort or a shuffle
-        where that is right. A stream needs a watermark on `on`: tuples are framed as it passes them.
+        A DataFrame, batch or streaming, or Parquet files opened with `wr.parquet`, which are framed without a sort or a
+        shuffle where possible. A stream needs a watermark on `on`: rows are framed once the watermark has passed them.
     scheme
-        How frames start and end, such as `wr.Threshold("speed < 40", min_duration="3 minutes")`.
+        How frames start and end, e.g. `wr.Threshold("speed < 40", min_duration="3 minutes")`.
     on
-        The progressing attribute: the column by which tuples are ordered, a timestamp, a date or a number.
+        The progressing attribute: the column that orders the rows. A timestamp, a date or a number.
     by
-        The columns whose values make a group; without them all tuples are one group.
+        The columns that define a group. By default, all rows form one group.
     agg
-        Aggregates of each frame's tuples, by the name of their result column.
+        Aggregates over the rows of each frame, keyed by result column.
     order_by
-        Columns that order tuples with the same `on`; after them, ties are ordered by all that the query reads.
+        Columns that break ties in `on`. Remaining ties are broken by all columns that the query reads.
     nulls_on
         What to do with rows whose `on` or `by` is null or NaN: `"error"` (default) or `"drop"`.
     plan
-        `"auto"` (default: the fastest that applies), `"native"`, `"shuffle"` or `"scan"`. A stream has one plan.
+        `"auto"` (default: the fastest plan that applies), `"native"`, `"shuffle"` or `"scan"`. Streams have only one
+        plan.
     fragments
-        Streams only: report, at each progress, the new piece of every open frame that is already sure to qualify.
+        Streams only. Whenever the stream makes progress, also emit the new part of every open frame that is already
+        certain to qualify.
     ordered
-        Streams only: the promise that each group's tuples arrive in order, so that they are framed at once. A tuple
-        that breaks the promise is late. No watermark is needed, and `on` may be of any type.
+        Streams only. Promise that each group's rows arrive in order, so they can be framed immediately. A row that
+        breaks the promise is late. `on` needs no watermark and may have any of the types above.
     late
-        Streams only: `"drop"` (default) drops and counts tuples that the watermark has passed when they arrive;
-        `"emit"` gives them as rows of the result, in a column `late`.
+        Streams only. What to do with rows that arrive after the watermark has passed them: `"drop"` (default) drops and
+        counts them; `"emit"` returns them as result rows, in a column `late`.
     buckets
-        Streams only: into how many pieces the state is spread, 32 by default. It bounds how many cores a query can use,
-        and must stay as it is for the life of a checkpoint.
+        Streams only. The number of parts that the state is divided into, 32 by default. It limits how many cores a
+        query can use. It cannot change during the lifetime of a checkpoint; see `wr.migrate`.
     flush
-        Streams only: the checkpoint location of a query with the same arguments that has ended, such as a bounded
-        replay. The result is then a table: the frames that the end of the stream leaves, of tuples that waited for the
-        watermark and of frames that were open. The checkpoint is only read. With `fragments=True`, a frame whose
-        tuples were all reported before ends with a row whose `count` is 0 and whose `start` and `end` are null.
+        Streams only. The checkpoint location of a finished query with the same arguments, such as a bounded replay. The
+        result is then a table of the remaining frames: those of rows still buffered for the watermark, and those that
+        were open. The checkpoint is only read. With `fragments=True`, a frame whose rows have all been emitted ends
+        with a row whose `count` is 0 and whose `start` and `end` are null.
     keep_groups
-        Streams only: how long a group without an open frame is remembered once the watermark is past its last row (or,
-        with `ordered=True`, the latest row of any group), such as `"1 day"`. A group that comes back later is a new
-        one: its frames count from 0 again, and with `ordered=True` its rows may be earlier than before. By default the
-        number of a group's next frame is remembered for ever. It may change when the query restarts.
+        Streams only. How long to remember a group without an open frame after the watermark (with `ordered=True`, the
+        latest row of any group) has passed its last row, e.g. `"1 day"`. A group that reappears later is new:
+        its frames are numbered from 0 again, and with `ordered=True` its rows may be earlier than before. By default,
+        the number of each group's next frame is remembered forever. The value may change between restarts.
     initial
-        Streams only: the state of a stopped query, by `wr.migrate`, from which a query with a new checkpoint starts.
+        Streams only. The state of a stopped query, as returned by `wr.migrate`, for a query with a new checkpoint to
+        start from.
 
     Returns
     -------
-    One row a frame: the `by` columns, `frame` (numbered from 0 in each group), `start` and `end` (the `on` of its
-    first and last tuple), `closed_at` (the `on` of the tuple that ended it; null where the stream ended first),
-    `count` (of tuples), `complete`, what the scheme adds, and the aggregates.
+    One row per frame: the `by` columns, `frame` (numbered from 0 within each group), `start` and `end` (`on` of its
+    first and last row), `closed_at` (`on` of the row that ended it; null if the data ended first), `count` (number of
+    rows), `complete`, the columns that the scheme adds, and the aggregates.
 
-    A stream's result adds `fragment` and `final`. Without `fragments=True` they are 0 and true. With it, the rows of
-    one `frame` are its pieces, in order, disjoint, with rising `fragment`; `start`, `end` and `count` are the piece's,
-    aggregates are of the frame up to there, and the last piece has `final`. A frame may end without a further tuple:
-    its last piece then has `count` 0, and null for `start` and `end`. A frame that a gap ended has no `closed_at` in a
-    stream: it is reported when the watermark is past the gap, with no tuple to end it. How many tuples arrived, were
-    late, were framed and were dropped for their nulls is in `observedMetrics` of the query's progress, with the number
-    of `groups` and the `state_bytes` that the buckets hold which had something to do.
+    A streaming result adds `fragment` and `final`. Without `fragments=True` they are 0 and true. With it, each frame is
+    emitted as disjoint pieces, in order and with increasing `fragment`; the last one has `final=True`. `start`, `end`
+    and `count` describe the piece, while the aggregates cover the frame up to its end. If a frame ends without another
+    row, its last piece has a `count` of 0 and a null `start` and `end`. In a stream, a frame ended by a gap has no
+    `closed_at`: it is emitted once the watermark has passed the gap, without a row that ends it.
+
+    `observedMetrics` of the query's progress counts the rows that arrived, were late, were framed and were dropped for
+    nulls, and reports the number of `groups` and the `state_bytes` of the buckets that were active.
 
     Examples
     --------
@@ -135,7 +139,7 @@ def plan_frames(
     plan: str,
     options: StreamOptions,
 ) -> tuple[PlanChoice, DataFrame]:
-    """The plan that runs, and its result."""
+    """Return the plan that runs and its result."""
     df = check_call(source, nulls_on, plan)
     request = resolve(df, scheme, on, by, agg, order_by, analyse_outside if isinstance(source, ParquetSource) else None)
     schema = result_schema(df, request)
@@ -188,7 +192,7 @@ def _scan(source: DataFrame | ParquetSource, request: FrameQuery, nulls_on: str)
 
 
 def analyse_outside(df: DataFrame, predicate: object, option: str) -> None:
-    """Check a predicate without Spark where it can be evaluated without Spark, which saves a round trip."""
+    """Check a predicate without Spark if it can be evaluated without Spark, which saves a round trip."""
     try:
         fields = [pa.field(field.name, arrow_type(field, field.name)) for field in df.schema.fields]
         if not isinstance(predicate, str):
@@ -196,12 +200,12 @@ def analyse_outside(df: DataFrame, predicate: object, option: str) -> None:
         parsed = parse_predicate(predicate)
         parsed.compile(pa.schema(fields))
         if not {*parsed.columns} <= {*df.columns}:
-            raise UnsupportedError  # whether letter case matters depends on the session
+            raise UnsupportedError  # case sensitivity depends on the session
     except WindrowError:
         check_condition(df, predicate, option)
 
 
 def result_schema(df: DataFrame, request: FrameQuery) -> StructType:
-    """The schema of the result as Spark has it: keys and instants keep the types they have in the table."""
+    """Return the Spark schema of the result. Keys and instants keep the types they have in the source."""
     never_null = {*request.by, "frame", "start", "end", "count", "complete", *request.scheme.extras}
     return spark_schema(df, request, request.schema, ("start", "end", "closed_at"), never_null)

@@ -1,4 +1,4 @@
-"""`guard`: rows from the future held back, before they can move the watermark."""
+"""`guard`: hold back rows from the future before they can move the watermark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from windrow.spark.resolve.columns import Columns, column
 from windrow.spark.streams.options import has_watermark
 
 AHEAD = "1 hour"
-"""How far ahead of the clock an instant may be before its row is held back."""
+"""How far ahead of the clock a timestamp may be before its row is held back."""
 
 _guards = count(1)
 
@@ -24,12 +24,12 @@ _guards = count(1)
 def guard(stream: DataFrame, *, on: str, ahead: Duration = AHEAD, held: bool = False) -> DataFrame:
     """Hold back rows whose `on` is further ahead of the clock than `ahead`.
 
-    A single row from the year 9999 moves Spark's watermark there, and every later row is late for good. Spark moves the
-    watermark before any operator sees the row, so the guard must stand before `withWatermark`:
+    A single row from the year 9999 moves Spark's watermark there and makes every later row late. Spark moves the
+    watermark before any operator sees the row, so call `guard` before `withWatermark`:
 
         readings = wr.guard(readings, on="ts").withWatermark("ts", "10 seconds")
 
-    The clock is the time at which Spark began the micro-batch. It is written to the query's checkpoint, so a restart
+    The clock is the time at which Spark started the micro-batch. It is stored in the query's checkpoint, so a restart
     holds back the same rows.
 
     Parameters
@@ -37,16 +37,16 @@ def guard(stream: DataFrame, *, on: str, ahead: Duration = AHEAD, held: bool = F
     stream
         A streaming DataFrame without a watermark on `on`, or a table.
     on
-        The column of the watermark, a timestamp. Null passes.
+        The timestamp column of the watermark. Rows with null pass.
     ahead
         How far ahead of the clock a row may be: a duration such as `"1 hour"` (default) or a timedelta.
     held
-        Return the rows that are held back instead of those that pass, e.g. to write them to a table of their own.
+        Return the rows that are held back instead of those that pass, e.g. to write them to a separate table.
 
     Returns
     -------
-    The rows that pass, with the columns of `stream`. The number of rows held back is in `observedMetrics` of the
-    query's progress, as `held` under a name that starts with `windrow guard`.
+    The rows that pass, with the columns of `stream`. `observedMetrics` of the query's progress counts the rows held
+    back, as `held` under a name that starts with `windrow guard`.
 
     Examples
     --------
@@ -77,9 +77,9 @@ def guard(stream: DataFrame, *, on: str, ahead: Duration = AHEAD, held: bool = F
 
 
 def _is_ahead(on: Column, ahead: Duration) -> Column:
-    """Whether an instant is too far ahead of the clock; false for null."""
+    """Return whether a timestamp is too far ahead of the clock; false for null."""
     length = min(to_clock(ahead, "timestamp", "ahead"), LARGEST)
-    # Timestamps are compared as numbers: Spark adds whole days by the calendar of the session's time zone. An instant
-    # that is not ahead of the clock, or null, counts as the clock itself, so no difference leaves 64 bits.
+    # Timestamps are compared as numbers: Spark adds whole days by the calendar of the session's time zone. A timestamp
+    # that is null or not ahead of the clock counts as the clock itself, so no difference overflows 64 bits.
     clock = F.unix_micros(F.current_timestamp())
     return F.greatest(F.unix_micros(on), clock) - clock > F.lit(length)

@@ -1,4 +1,4 @@
-"""`migrate`: the state of a stopped query, made ready for another number of buckets."""
+"""`migrate`: prepare the state of a stopped query for a different number of buckets."""
 
 from __future__ import annotations
 
@@ -32,36 +32,37 @@ def migrate(
     buckets: int | None = None,
     operator: int | None = None,
 ) -> DataFrame:
-    """Return the state of a stopped query of `wr.frames` or `wr.slide`, ready for a query with other buckets.
+    """Return the state of a stopped query of `wr.frames` or `wr.slide`, ready for a different number of buckets.
 
-    Spark cannot write a query's state from outside. So the query starts again, with a new checkpoint, from what this
-    function returns:
+    Spark cannot modify a query's state from outside. Instead, start a new query with a new checkpoint from the result
+    of this function:
 
         state = wr.migrate(spark, "old/checkpoint", buckets=128)
         jams = wr.frames(loops, scheme, on="at", by="detector", buckets=128, initial=state)
         jams.writeStream.option("checkpointLocation", "new/checkpoint")...
 
-    The source must start where the old query stopped. The last file in `old/checkpoint/commits` has the number of its
-    last batch, and the file of the same number in `old/checkpoint/offsets` the place of each source after it, e.g. the
-    `startingOffsets` of Kafka. For a source of files, use `modifiedAfter`.
+    The source must resume where the old query stopped. The last file in `old/checkpoint/commits` is named after the
+    last committed batch. The file of the same name in `old/checkpoint/offsets` holds the offset of each source after
+    that batch, e.g. for `startingOffsets` of Kafka. For a file source, use `modifiedAfter`.
 
-    The new query must ask for what the old one asked for. A predicate that is only spelled differently is the same.
+    The new query must have the same arguments as the old one, apart from `buckets`. A predicate may be spelled
+    differently if its meaning is the same.
 
     Parameters
     ----------
     spark
-        A session.
+        The Spark session.
     checkpoint
         The `checkpointLocation` of the query, which must have been stopped. It is only read.
     buckets
-        How many buckets the new query has; 32 by default, as in `wr.frames`.
+        The number of buckets of the new query; 32 by default, as in `wr.frames`.
     operator
-        The number of the stateful operator, where a query has several.
+        The number of the stateful operator, if the query has several.
 
     Returns
     -------
-    A DataFrame for `initial=`. It is read when the new query first starts, so the old checkpoint must be there until
-    then; it can also be written to a table and read again.
+    A DataFrame for `initial=`. It is read when the new query first starts, so keep the old checkpoint until then. It
+    can also be written to a table and read back.
     """
     check_buckets(buckets)
     plan, rows = _state(spark, checkpoint, operator)
@@ -86,7 +87,7 @@ def migrate(
 
 
 def _state(spark: SparkSession, checkpoint: str | os.PathLike[str], operator: int | None) -> tuple[Plan, DataFrame]:
-    """Return which plan the state is of, and its buckets."""
+    """Return the plan that the state belongs to, and its buckets."""
     try:
         return StreamPlan, buckets_of(spark, checkpoint, StreamPlan.state, operator)
     except SourceError as error:

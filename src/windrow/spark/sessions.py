@@ -1,4 +1,4 @@
-"""A local Spark session with the right settings, and a check of any other."""
+"""A local Spark session with suitable settings, and checks for any other session."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROWS_A_BATCH = 100_000
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 THROUGHPUT = "-XX:+UseParallelGC"
-"""Java's default collector costs sorts and shuffles a quarter of their time in barriers."""
+"""Java's default collector spends a quarter of the time of sorts and shuffles in barriers."""
 
 
 def session(
@@ -37,20 +37,20 @@ def session(
     memory: str | None = None,
     config: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A Spark session on this machine, with the settings that Windrow is fastest with.
+    """Return a local Spark session with the settings that work best for Windrow.
 
-    An active session is returned as it is. Any other session works with Windrow too.
+    If a session is active, it is returned unchanged. Windrow also works with any other session.
 
     Parameters
     ----------
     name
-        The application's name.
+        The application name.
     cores
-        How many cores to use; all of them by default.
+        The number of cores; all by default.
     memory
-        The heap of the Java process, such as `"4g"`; by default half of the machine's memory, at most 8 GiB.
+        The heap size of the Java process, e.g. `"4g"`; by default half of the machine's memory, at most 8 GiB.
     config
-        More Spark settings, which win over Windrow's.
+        Further Spark settings. They override Windrow's.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def session(
 
 
 def _check_arguments(name: Any, cores: Any, memory: Any, config: Any) -> None:
-    """Refuse what Spark or Java would only complain about once a process has been started."""
+    """Reject arguments that Spark or Java would only reject after a process has been started."""
     if not is_text(name):
         raise SpecError(f"name: expected the name of an application, got {quoted(name)}")
     if cores is not None and (isinstance(cores, bool) or not isinstance(cores, int) or not 1 <= cores <= MOST_CORES):
@@ -107,20 +107,20 @@ def _check_arguments(name: Any, cores: Any, memory: Any, config: Any) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """What Java says was wrong, which is deep in a stack trace."""
+    """Return Java's error message, which is deep in a stack trace."""
     said = re.findall(r"^(?:Caused by: |: )?[\w.]+(?:Exception|Error): (.+)$", str(error), re.MULTILINE)
     return quoted(said[-1] if said else next(iter(str(error).strip().splitlines()), type(error).__name__))
 
 
 def check_session(spark: SparkSession) -> None:
-    """Refuse a session whose Spark is too old, or whose workers lack Windrow as far as that can be seen."""
+    """Reject a session whose Spark is too old or, as far as can be checked, whose workers cannot import Windrow."""
     check_version(spark, OLDEST_SPARK, "Windrow")
     if "PYSPARK_PYTHON" not in os.environ:
         _check_python(spark)
 
 
 def _check_python(spark: SparkSession) -> None:
-    """Refuse a session on this machine whose workers run a Python without Windrow: the first `python3` on the PATH."""
+    """Reject a local session whose workers run the first `python3` on the PATH if that Python lacks Windrow."""
     used = shutil.which("python3")
     if used is None or Path(used).parent == Path(sys.executable).parent:
         return
@@ -139,7 +139,7 @@ def _has_windrow(python: str) -> bool:
 
 
 def parallelism(spark: SparkSession) -> int:
-    """How many tasks the session can run at once, as far as its settings tell."""
+    """Return how many tasks the session can run at once, as far as its settings show."""
     for key in ("spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism"):
         value = spark.conf.get(key, None)
         if value and value.isdigit():

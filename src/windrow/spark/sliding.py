@@ -1,8 +1,8 @@
-"""`slide`: aggregates over windows. Panes are aggregated once, wherever that is cheapest, and combined to windows.
+"""`slide`: aggregates over windows. Rows are aggregated once into panes, and panes are combined into windows.
 
-Panes are rows of a table: a group, a number, the state of each aggregate. Where they come from is the plan: Catalyst
-aggregates them, tasks read them out of Parquet, or tasks aggregate what Spark hands them. What follows is the same for
-all: the panes of a group come together, sorted by number alone, and a compiled kernel combines them.
+A pane is a row of a table: its group, its number and the state of each aggregate. The plan decides who aggregates the
+panes: Catalyst, tasks that read Parquet, or tasks that receive rows from Spark. The rest is the same for every plan:
+the panes of a group are brought together and sorted by number, and a compiled kernel combines them.
 """
 
 from __future__ import annotations
@@ -53,71 +53,74 @@ def slide(
     keep_groups: Duration | None = None,
     initial: DataFrame | None = None,
 ) -> DataFrame:
-    """Aggregate each group's tuples over windows that move along.
+    """Aggregate each group's rows over moving windows.
 
     Parameters
     ----------
     source
-        A DataFrame, streaming or not, or Parquet files by `wr.parquet`, which are read without a shuffle of rows.
+        A DataFrame, batch or streaming, or Parquet files opened with `wr.parquet`, which are read without shuffling
+        rows.
     windows
-        One kind of window, such as `wr.Sliding("1 hour", every="1 minute")`, a list of several, or a dict from name to
-        window. Several kinds share one pass and cost little more than one.
+        One window spec, e.g. `wr.Sliding("1 hour", every="1 minute")`, a list of several, or a dict from name to spec.
+        Several specs share one pass and cost little more than one.
     on
-        The progressing attribute: the column by which tuples are ordered, a timestamp, a date or a number.
+        The progressing attribute: the column that orders the rows. A timestamp, a date or a number.
     by
-        The columns whose values make a group; without them all tuples are one group.
+        The columns that define a group. By default, all rows form one group.
     agg
-        Aggregates of each window's tuples, by the name of their result column.
+        Aggregates over the rows of each window, keyed by result column.
     order_by
-        Columns that order tuples with the same `on`; it matters to `wr.first`, `wr.last` and windows that are counted.
+        Columns that break ties in `on`. They matter to `wr.first`, `wr.last` and count-based windows.
     nulls_on
         What to do with rows whose `on` or `by` is null or NaN: `"error"` (default) or `"drop"`.
     plan
-        `"auto"` (default: the fastest that applies), `"native"`, `"shuffle"` or `"scan"`. A stream has one plan.
+        `"auto"` (default: the fastest plan that applies), `"native"`, `"shuffle"` or `"scan"`. Streams have only one
+        plan.
     empty
-        Report windows without a tuple too, between a group's first and last.
+        Also return windows without rows, between a group's first and last window.
     only_changed
-        Report a window only if an aggregate differs from that of the group's window before it.
+        Return a window only if an aggregate differs from the group's previous window.
     using
-        What keeps the windows, for all aggregates or in a dict from their names: `"auto"` (default), the name of a
-        synopsis of `windrow.synopses`, a `wr.Keep` that says how wrong it may be, or None for panes. A synopsis takes
-        each group's tuples in order, one group after the other. One that keeps a number of values, such as
-        `ArasuMankuFixed`, has no answer, null, for the last `wr.Rows` window where the end of the data cut it. `"auto"`
-        follows the planner: aggregates whose state is a few numbers are kept by panes; for quantiles, the median and
-        the mode, panes would keep all values, so what the cost model finds cheapest is taken, within the aggregate's
-        `eps`. `wr.explain` says what and why.
+        How to store the windows, for all aggregates or as a dict keyed by aggregate: `"auto"` (default), the name of a
+        synopsis in `windrow.synopses`, a `wr.Keep` that states the allowed error, or None for panes. `"auto"` follows
+        the planner. Aggregates whose state is a few numbers use panes. For quantiles, the median and the mode, panes
+        would store every value, so the planner picks the synopsis that its cost model estimates to be cheapest, within
+        the aggregate's `eps`. `wr.explain` shows the choice and the reason. A synopsis takes each group's rows in
+        order, one group at a time. A synopsis of a fixed number of values, such as `ArasuMankuFixed`, returns null for
+        a last `wr.Rows` window that is cut short by the end of the data.
     ordered
-        Streams only: the promise that each group's tuples arrive in order. A window is then due as soon as its group
-        has a tuple past it, no watermark is needed, and `on` may be of any type.
+        Streams only. Promise that each group's rows arrive in order. A window is then due as soon as its group has a
+        row past it. `on` needs no watermark and may have any of the types above.
     late
-        Streams only: `"drop"` (default) drops and counts tuples that the watermark has passed when they arrive;
-        `"emit"` gives them as rows of the result, in a column `late`.
+        Streams only. What to do with rows that arrive after the watermark has passed them: `"drop"` (default) drops and
+        counts them; `"emit"` returns them as result rows, in a column `late`.
     buckets
-        Streams only: into how many pieces the state is spread, 32 by default; it must stay as it is for the life of a
-        checkpoint.
+        Streams only. The number of parts that the state is divided into, 32 by default. It cannot change during the
+        lifetime of a checkpoint; see `wr.migrate`.
     flush
-        Streams only: the checkpoint location of a query with the same arguments that has ended. The result is then a
-        table: the windows that the end of the stream leaves.
+        Streams only. The checkpoint location of a finished query with the same arguments. The result is then a table of
+        the windows that were still pending when the stream ended.
     keep_groups
-        Streams only: how long a group with no window to be reported is remembered once the watermark is past its last
-        row (or, with `ordered=True`, the latest row of any group), such as `"1 day"`. A group that comes back later is
-        a new one. It matters for what is remembered for ever by default: the rows of `wr.Rows` and `wr.DistinctTimes`,
-        and what `ordered`, `empty`, `only_changed` and `using` need.
+        Streams only. How long to remember a group without a pending window after the watermark (with `ordered=True`,
+        the latest row of any group) has passed its last row, e.g. `"1 day"`. A group that reappears later is new. The
+        option matters for state that is otherwise kept forever: the rows of `wr.Rows` and `wr.DistinctTimes`, and the
+        state that `ordered`, `empty`, `only_changed` and `using` need.
     initial
-        Streams only: the state of a stopped query, by `wr.migrate`, from which a query with a new checkpoint starts.
+        Streams only. The state of a stopped query, as returned by `wr.migrate`, for a query with a new checkpoint to
+        start from.
 
     Returns
     -------
-    One row a window: the `by` columns, `window` (its name, if there are several kinds), `start`, `end`, `complete`, and
-    the aggregates. A window of time has the tuples with `start <= on < end`. Windows that are counted, by `wr.Rows` or
-    `wr.DistinctTimes`, have as `start` and `end` the `on` of their first and last tuple.
+    One row per window: the `by` columns, `window` (its name, if there are several specs), `start`, `end`, `complete`,
+    and the aggregates. A time-based window contains the rows with `start <= on < end`. For the count-based windows
+    `wr.Rows` and `wr.DistinctTimes`, `start` and `end` are `on` of the first and last row.
 
-    `complete` is true where all of a window has been seen: a tuple of its group, or the watermark of a stream, is at or
-    past its end. That the data end, in a table or by `flush=`, makes no window complete. Nor is one that is reported
-    before its end by `emit=`, or that is counted and has fewer tuples than it should.
+    `complete` is true if the whole window has been seen: a row of its group, or the watermark of a stream, is at or
+    past its end. The end of the data, in a table or with `flush=`, does not complete a window. A window that `emit=`
+    reports before its end is incomplete, and so is a count-based window with fewer rows than it should have.
 
-    `start` and `end` have the type of `on`. A window with a bound that this type cannot hold is refused when the query
-    runs; cast `on` to a wider type then. A row may be in at most 10,000,000 windows of one kind.
+    `start` and `end` have the type of `on`. The query fails if a bound does not fit into that type; cast `on` to a
+    wider type then. A row may be in at most 10,000,000 windows of one spec.
 
     Examples
     --------
@@ -153,7 +156,7 @@ def plan_slide(
     using: Using,
     options: StreamOptions,
 ) -> tuple[PlanChoice, DataFrame]:
-    """The plan that runs, and its result."""
+    """Return the plan that runs and its result."""
     df = check_call(source, nulls_on, plan)
     sorts = plan in ("auto", "shuffle")
     request, kept = resolve_windows(

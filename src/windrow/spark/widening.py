@@ -1,4 +1,4 @@
-"""`widen`: frames that begin earlier and end later."""
+"""`widen`: move the starts of frames back and their ends forward."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ _BITS: dict[type[DataType], int] = {ByteType: 8, ShortType: 16, IntegerType: 32,
 
 
 def widen(frames: DataFrame, *, before: Duration | None = None, after: Duration | None = None) -> DataFrame:
-    """Move the start of each frame back and its end on, by fixed lengths.
+    """Move the start of each frame back and its end forward by fixed amounts.
 
-    An integer that would leave the range of its type stays at the limit of that range.
+    An integer that would leave the range of its type is clamped to the limit of that range.
 
     Parameters
     ----------
     frames
-        A table with the columns `start` and `end`, such as `wr.frames` gives.
+        A table with the columns `start` and `end`, such as `wr.frames` returns.
     before
-        How far `start` moves back: a duration such as `"5 minutes"`, or a number where `start` is one. A day is always
-        24 hours, also where clocks change. Dates move by whole days, integers by whole numbers.
+        How far to move `start` back: a duration such as `"5 minutes"`, or a number if `start` is numeric. A day is
+        always 24 hours, even across daylight saving changes. Dates move by whole days, integers by whole numbers.
     after
-        How far `end` moves on.
+        How far to move `end` forward.
 
     Returns
     -------
-    The same table with other `start` and `end`; widened frames may overlap.
+    The same table with new `start` and `end`. Widened frames may overlap. A stream of frames can still be passed to
+    `wr.fill`.
 
     Examples
     --------
@@ -72,7 +73,7 @@ def widen(frames: DataFrame, *, before: Duration | None = None, after: Duration 
 
 
 def _length(kind: DataType, name: str, amount: Duration | None, option: str) -> int | float:
-    """How far to move, in the unit of the column."""
+    """Return how far to move, in the unit of the column."""
     try:
         clock = Clock.of(arrow_type(StructField(name, kind), name), name)
     except TypeMismatchError:
@@ -97,7 +98,7 @@ def _move(value: Column, kind: DataType, length: int | float) -> Column:
     if isinstance(kind, TimestampNTZType):
         return value + F.lit(timedelta(microseconds=length))
     if isinstance(kind, TimestampType):
-        # Spark adds the whole days of an interval by the calendar of the time zone, so that a day may have 23 hours.
+        # Spark adds the whole days of an interval by the calendar of the time zone, where a day may have 23 hours.
         return F.timestamp_micros(_shifted(F.unix_micros(value), int(length), 64))
     if isinstance(kind, DateType):
         return F.date_from_unix_date(_shifted(F.unix_date(value), int(length), 32).cast("int"))
@@ -107,7 +108,7 @@ def _move(value: Column, kind: DataType, length: int | float) -> Column:
 
 
 def _shifted(value: Column, length: int, bits: int) -> Column:
-    """The sum, or the limit of the range of integers with so many bits where it would be past that."""
+    """Return the sum, clamped to the range of integers of `bits` bits."""
     lowest, highest = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
     value = value.cast("bigint")
     if length < 0:
