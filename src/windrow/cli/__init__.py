@@ -1,1 +1,1 @@
-"""The command `windrow`."""
+"""The `windrow` command line."""

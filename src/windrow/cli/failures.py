@@ -1,7 +1,7 @@
-"""What a failure was about: input that cannot be used, or something nobody has thought of.
+"""Classification of failures: unusable input, or something unexpected.
 
-Most bad input is refused by a `WindrowError`. Some shows only when a task is in the midst of its work, and comes back
-as Spark's account of it: a traceback from a worker, or a Java stack.
+Most bad input raises a `WindrowError`. Some shows up only inside a running task and arrives as a traceback from a
+worker or a Java stack.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from windrow.spark.failures import failure
 READING = re.compile(r"^(?:OSError|FileNotFoundError|pyarrow\.lib\.Arrow\w+): (?P<said>.+)$", re.MULTILINE)
 """A worker could not read a file with pyarrow."""
 SPARK = re.compile(r"\[(?P<kind>[A-Z_]+(?:\.[A-Z_]+)?)\] (?P<said>[^\n]+)")
-"""How Spark begins a message, whatever it is wrapped in."""
+"""How Spark starts a message, whatever wraps it."""
 HEADER = re.compile(r"(?P<said>(?:CSV header does not|Number of column in CSV header)[^\"]*?CSV file: [^\n]+)")
-"""A file of a stream has other columns than the first ones."""
+"""A file of a stream has different columns than the first ones."""
 WRAPPERS = ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")
-"""What Spark says of a query that failed, whatever the reason."""
+"""Error classes that Spark uses for any failed query, whatever the cause."""
 UNREADABLE = ("FAILED_READ_FILE", "MALFORMED_RECORD_IN_PARSING", "PATH_NOT_FOUND", "MALFORMED_CSV_RECORD")
 
 
 def bad_input(error: Exception) -> str | None:
-    """What is wrong with the input, in one sentence; None if the failure is of another kind."""
+    """Describe what is wrong with the input in one sentence; return None for other failures."""
     ours = failure(error)
     if ours is not None:
         return str(ours)
@@ -47,7 +47,7 @@ def _unreadable(said: str, malformed: bool = False) -> str:
 
 
 def gist(error: Exception) -> str:
-    """The one line of a failure that says most.
+    """Return the most informative line of a failure.
 
     >>> gist(RuntimeError("An error occurred while calling o1.x: SparkException: [OUT_OF_LUCK] No luck."))
     'RuntimeError: [OUT_OF_LUCK] No luck.'

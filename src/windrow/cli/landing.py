@@ -1,4 +1,4 @@
-"""Where a stream comes from and goes to: folders in which files land, batch by batch."""
+"""Source and sink of a stream: folders in which files land, batch by batch."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ READING: dict[str, dict[str, str | bool]] = {
     "csv": {"header": True, "enforceSchema": False, "mode": "FAILFAST", **QUOTING},
     "json": {"mode": "FAILFAST"},
 }
-"""Columns have the types of the first files: a later value of another type stops the query and is no silent null."""
+"""Columns have the types of the first files. A later value of another type stops the query instead of becoming null."""
 FOREVER = "36500d"
-"""A file that is moved keeps its time; by default Spark takes no notice of one that is a week behind the others."""
+"""A moved file keeps its modification time, and by default Spark ignores files a week older than the newest."""
 
 
 def check_landing(path: str, *, may_be_empty: bool) -> None:
-    """Refuse a folder that cannot be watched, before Spark starts."""
+    """Reject a folder that cannot be watched, before Spark starts."""
     local = local_path(path)
     if local is None or not local.exists():
         return
@@ -47,13 +47,13 @@ def check_landing(path: str, *, may_be_empty: bool) -> None:
 
 
 def columns_of(spark: SparkSession, path: str, form: str) -> StructType:
-    """The columns of the files that are in a folder."""
+    """Return the columns of the files in a folder."""
     known = read(spark, path, form)
     return (known.df if isinstance(known, ParquetSource) else known).schema
 
 
 def read_landing(spark: SparkSession, path: str, form: str, columns: StructType) -> DataFrame:
-    """The files that are in a folder and those that will land there."""
+    """Stream the files in a folder and those that will land there."""
     _, pattern = settle_path(path)
     reader = spark.readStream.schema(columns).format(form).options(**READING[form])
     return reader.option("maxFileAge", FOREVER).load(pattern)
@@ -61,11 +61,11 @@ def read_landing(spark: SparkSession, path: str, form: str, columns: StructType)
 
 @dataclass
 class BatchFolder:
-    """A folder that gets one file of each batch with frames in it, and how many frames were written.
+    """A folder with one file per batch that contains frames, and the number of frames written.
 
-    A batch that comes again, since the query was stopped in the midst of it, replaces its own file; so the folder is
-    plain, and holds every frame once. What a flush gives is replaced by the next flush, and goes as soon as the query
-    goes on, since the same frames then come from the query.
+    A batch that is repeated, because the query was stopped while processing it, replaces its own file, so the folder
+    holds every frame once. A flush replaces the file of an earlier flush. The query deletes that file when it resumes,
+    because it then emits the same frames itself.
     """
 
     target: Target
@@ -75,7 +75,7 @@ class BatchFolder:
 
     @classmethod
     def of(cls, path: str, form: str | None, order: Sequence[str], *, overwrite: bool, source: str) -> BatchFolder:
-        """A place for results, checked but for what is there."""
+        """Create a sink with checked options; existing contents are checked later."""
         own = table_folder(FRAME_COLUMNS)
         target = Target.of(path, own, overwrite=overwrite, inputs=[source])
         if target.path.exists() and not target.path.is_dir():
@@ -84,30 +84,30 @@ class BatchFolder:
 
     @property
     def path(self) -> Path:
-        """The folder, without symbolic links."""
+        """The folder, with symbolic links resolved."""
         return self.target.path
 
     @property
     def is_used(self) -> bool:
-        """Whether anything is there."""
+        """Whether the folder contains anything."""
         return self.path.exists() and any(self.path.iterdir())
 
     def make(self) -> None:
-        """Put an empty folder in place, instead of an earlier one if it may be replaced."""
+        """Create an empty folder, replacing an existing one if allowed."""
         with self.target.writing() as new:
             new.mkdir()
 
     def __call__(self, batch: DataFrame, number: int) -> None:
-        """Take a batch of the query."""
+        """Receive a batch of the query."""
         self._remove(FLUSHED)
         self._put(batch, f"batch-{number:08}")
 
     def flush(self, rest: DataFrame) -> None:
-        """Take what the end of the stream leaves."""
+        """Receive the frames left at the end of the stream."""
         self._put(rest, FLUSHED)
 
     def _put(self, df: DataFrame, name: str) -> None:
-        """Write aside, then move: a file is there whole or not at all."""
+        """Write to a temporary folder, then move the file, so that it appears complete or not at all."""
         aside = self.path / f".{name}.tmp"
         told = Observation("written")
         counts = F.count(F.lit(1)).alias("rows"), F.count_if("final").alias("frames")

@@ -1,9 +1,9 @@
-"""The command `windrow`. What each subcommand does is in `commands`; here is what they share: errors and exit codes.
+"""The `windrow` command: parsing, errors and exit codes. The subcommands are in `commands`.
 
-- 0: done
-- 1: something unexpected, with a short message; `--debug` shows where
-- 2: a wrong option, or input that cannot be used: one line that says what would be right
-- 130: interrupted by Ctrl-C (143: by a termination signal; 141: nobody reads the output any more)
+- 0: success
+- 1: an unexpected error, with a short message; `--debug` shows the traceback
+- 2: a wrong option or unusable input, with one line that states the remedy
+- 130: interrupted by Ctrl-C (143: by a termination signal; 141: the output was closed)
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ DONE, UNEXPECTED, BAD_INPUT, BROKEN_PIPE, INTERRUPTED, TERMINATED = 0, 1, 2, 141
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose refusals are one line."""
+    """An argument parser that reports errors in one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and where to read more."""
+        """Print what is wrong and where to read more, then exit."""
         self.exit(BAD_INPUT, f"windrow: error: {shortened(message)} (see {self.prog} --help)\n")
 
 
 def make_parser(chosen: str | None = None) -> argparse.ArgumentParser:
-    """The parser of the command line: all commands, and the arguments of the one that was chosen.
+    """Create the parser with all commands and the arguments of the chosen one.
 
-    Only its module is loaded, since those of the commands load Spark and the kernels.
+    Only the chosen command's module is imported: these modules import Spark and the kernels.
     """
     parser: argparse.ArgumentParser = Parser(
         prog="windrow", description="Segment tables by what the data says and not by the clock.", allow_abbrev=False
@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         silence_stdout()
         return BROKEN_PIPE
     except Exception as error:
-        # A signal in the midst of a call to Spark breaks the connection, and what cleans up afterwards fails by that.
+        # A signal during a call to Spark breaks the connection, and cleanup then fails because of that.
         if terminated.is_set():
             return _say("terminated", TERMINATED)
         if _is_after_interruption(error):
@@ -90,14 +90,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _is_after_interruption(error: BaseException | None) -> bool:
-    """Whether an error came up while Ctrl-C was being handled."""
+    """Return whether an error was raised while Ctrl-C was being handled."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 def silence_stdout() -> None:
-    """Nobody reads it any more, and the interpreter would complain about that at its exit."""
+    """Redirect a closed stdout to the null device, so that the interpreter does not complain at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -120,7 +120,7 @@ def _say(message: str, code: int) -> int:
 
 @contextmanager
 def _no_logging() -> Iterator[None]:
-    """PySpark and py4j log, with whole stacks, what they raise as well; here it is said once, in one line."""
+    """Disable logging: PySpark and py4j log the errors that they also raise, with whole stacks."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -131,7 +131,7 @@ def _no_logging() -> Iterator[None]:
 
 @contextmanager
 def _warnings_on_one_line() -> Iterator[None]:
-    """Our own warnings, such as rows that were dropped, are for the reader; those of libraries are not."""
+    """Print Windrow's own warnings, such as dropped rows, on one line; ignore those of libraries."""
 
     def show(message: Warning | str, category: type[Warning], filename: str, *_: Any, **__: Any) -> None:
         if Path(filename).is_relative_to(Path(__file__).parents[1]):
@@ -145,7 +145,7 @@ def _warnings_on_one_line() -> Iterator[None]:
 
 
 class _Terminated(BaseException):
-    """The process was asked to end: nothing half-written may stay behind."""
+    """A termination signal, raised so that nothing half-written stays behind."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Where the frames of a stream go, where the query's state is kept, and whether a run goes on with an earlier one."""
+"""The output and the checkpoint of a stream, and whether a run resumes an earlier one."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from windrow.outputs import check_apart, local_path
 from windrow.outputs.own import CHECKPOINT, named, strangers
 
 HIDDEN = ".checkpoint"
-"""The checkpoint in a folder of frames, unless another is given; by its name nobody takes it for data."""
+"""The default checkpoint in a folder of frames; its name keeps it from being read as data."""
 
 COLUMNS = "columns.json"
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where frames go, None for the terminal, and the checkpoint, None if it need not outlive the run."""
+    """The output folder (None: the terminal) and the checkpoint (None: a temporary one)."""
 
     folder: BatchFolder | None
     checkpoint: Path | None
@@ -37,7 +37,7 @@ class Place:
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Place:
-        """The place that the options name, if it is fit for a run."""
+        """Create the place that the options describe, and check that a run can use it."""
         order = [*(as_columns(args.by) or ()), "frame", "fragment"]
         folder = None
         if args.out is not None:
@@ -64,11 +64,11 @@ class Place:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the checkpoint is of an earlier run."""
+        """Whether the checkpoint belongs to an earlier run."""
         return self.checkpoint is not None and (self.checkpoint / "metadata").exists()
 
     def begin(self, found: DataFrame) -> None:
-        """Make the folder of frames, unless this run resumes an earlier one."""
+        """Create the folder of frames, unless this run resumes an earlier one."""
         if self.folder is None:
             return
         check_types(found, self.folder.target.given, self.folder.form)
@@ -76,9 +76,10 @@ class Place:
             self.folder.make()
 
     def known_columns(self) -> StructType | None:
-        """The columns of the input as the run had them that this one goes on with; files may have come and gone since.
+        """Return the input columns of the run that this one resumes, or None.
 
-        Inferred anew, they could be of other types, and the query another one than that of the checkpoint.
+        Files may have come and gone since. Inferring the columns again could yield other types, and thus a query that
+        does not match the checkpoint.
         """
         if self.anew or not self.goes_on or self.checkpoint is None:
             return None
@@ -86,12 +87,12 @@ class Place:
         return StructType.fromJson(json.loads(kept.read_text())) if kept.exists() else None
 
     def keep_columns(self, columns: StructType) -> None:
-        """Remember the columns for runs that go on with this one."""
+        """Save the columns for runs that resume this one."""
         if self.checkpoint is None:
             return
         try:
             self.checkpoint.mkdir(exist_ok=True)
-            # A half-written file would be in the way of the next run.
+            # A half-written file would block the next run.
             beside = self.checkpoint / f".{COLUMNS}.tmp"
             beside.write_text(columns.json())
             beside.replace(self.checkpoint / COLUMNS)
@@ -100,7 +101,7 @@ class Place:
 
     @contextmanager
     def used_checkpoint(self) -> Iterator[Path]:
-        """The checkpoint, or one that is gone afterwards."""
+        """Yield the checkpoint, or a temporary one that is deleted afterwards."""
         if self.checkpoint is not None:
             yield self.checkpoint
             return
@@ -111,7 +112,7 @@ class Place:
             shutil.rmtree(folder, ignore_errors=True)
 
     def how_to_go_on(self) -> str:
-        """What a user must know who has stopped a run."""
+        """Describe how to resume a stopped run."""
         if self.checkpoint is None:
             return "with --checkpoint FOLDER the next run could go on from there"
         return f"the same command{', without --overwrite,' if self.anew else ''} goes on from {self.checkpoint}"

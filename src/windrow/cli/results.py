@@ -1,4 +1,4 @@
-"""What becomes of a result: a table on the terminal, or files."""
+"""Delivery of a result: a table on the terminal, or files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from windrow.terminal import Table, print_table, working
 
 
 def add_result_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare where the result goes."""
+    """Declare the arguments for the destination of the result."""
     group = parser.add_argument_group("result")
     group.add_argument(
         "--out",
@@ -31,7 +31,7 @@ def add_result_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def check_result_arguments(args: argparse.Namespace, inputs: Sequence[str], columns: Sequence[str]) -> Output | None:
-    """Where the result goes, or the refusal that says why it cannot."""
+    """Return the checked destination of the result, or None for the terminal."""
     if args.limit < 1:
         raise SpecError(f"--limit: {args.limit} is no number of rows; it must be at least 1")
     if args.out is None:
@@ -43,7 +43,7 @@ def check_result_arguments(args: argparse.Namespace, inputs: Sequence[str], colu
 
 
 def deliver(df: DataFrame, output: Output | None, limit: int, order: Sequence[str], what: str) -> None:
-    """Show the first rows of a result, or write it and say how many rows it has."""
+    """Show the first rows of a result, or write it and report its number of rows."""
     rows = Observation("rows")
     counted = df.observe(rows, F.count(F.lit(1)).alias("rows"))
     if output is None:
@@ -64,7 +64,7 @@ def _show(counted: DataFrame, rows: Observation, limit: int, order: Sequence[str
     if not shown.num_rows:
         print(f"no {what}")
         return
-    # The count came along with the job, so it costs nothing; where all rows are shown it need not be asked.
+    # The observation comes with the job for free; it is not needed if all rows are shown.
     total = shown.num_rows if shown.num_rows < limit else _observed(rows)
     zone = session_zone(counted.sparkSession)
     columns = {name: in_zone(shown.column(i), zone) for i, name in enumerate(shown.column_names)}
@@ -72,7 +72,7 @@ def _show(counted: DataFrame, rows: Observation, limit: int, order: Sequence[str
 
 
 def _observed(rows: Observation) -> int:
-    """The number of rows that came by; if Spark finds that there are none, it drops the observation too."""
+    """Return the observed number of rows; if Spark finds the result empty, it drops the observation."""
     try:
         return int(rows.get["rows"])
     except Exception:

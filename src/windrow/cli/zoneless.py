@@ -1,7 +1,7 @@
-"""Instants and times without a zone: how they are shown, and how a stream of the latter gets a watermark.
+"""Instants and times without a zone: how they are shown, and how a stream of zoneless times gets a watermark.
 
-Instants are shown, as they are written to text files, in the session's time zone and with their offset from UTC. A
-watermark is of instants, so times without a zone are taken for times in UTC, and given back.
+Instants are shown in the session's time zone with their UTC offset, just as text files contain them. A watermark needs
+instants, so times without a zone are treated as UTC and converted back.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ ZONE = "spark.sql.session.timeZone"
 OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>\d{1,2})(?::?(?P<minutes>\d{2}))?")
 BOUNDS = ("start", "end", "closed_at")
 EASTERNMOST = timedelta(hours=14)
-"""How far a clock on the wall can be ahead of UTC: by so much, times without a zone are not ahead."""
+"""How far local time can be ahead of UTC; zoneless times within this offset are not from the future."""
 
 
 def has_zone(df: DataFrame, on: str) -> bool:
-    """Whether a column is of instants; an error if it is of no times at all."""
+    """Return whether a column holds instants; raise an error if it holds no times."""
     field = Columns(df).field(on, "--on")
     if not isinstance(field.dataType, TimestampType | TimestampNTZType):
         raise TypeMismatchError(
@@ -43,7 +43,7 @@ def has_zone(df: DataFrame, on: str) -> bool:
 def with_watermark(df: DataFrame, on: str, delay: str, ahead: timedelta | None) -> DataFrame:
     """Return a stream whose times are instants, with a guard and a watermark; call and run it within `in_utc`.
 
-    Rows that are `ahead` of the clock by more than that are held back; None holds none back.
+    Rows further than `ahead` in front of the clock are held back; None disables this.
     """
     name = Columns(df).find(on, "--on")
     if has_zone(df, on):
@@ -54,7 +54,7 @@ def with_watermark(df: DataFrame, on: str, delay: str, ahead: timedelta | None) 
 
 
 def as_landed(frames: DataFrame, df: DataFrame, on: str, agg: Mapping[str, AggregateFunction]) -> DataFrame:
-    """Frames with the times as the files have them."""
+    """Return frames with times as the files contain them."""
     if has_zone(df, on):
         return frames
     names = Columns(df)
@@ -72,7 +72,7 @@ def as_landed(frames: DataFrame, df: DataFrame, on: str, agg: Mapping[str, Aggre
 
 @contextmanager
 def in_utc(spark: SparkSession) -> Iterator[None]:
-    """A session in which a time without a zone and the instant that it is taken for look the same, every day."""
+    """Set the session to UTC, where a zoneless time and the instant it stands for always look the same."""
     before = spark.conf.get(ZONE) or "UTC"
     spark.conf.set(ZONE, "UTC")
     try:
@@ -87,7 +87,7 @@ def session_zone(spark: SparkSession) -> tzinfo:
 
 
 def as_zone(name: str) -> tzinfo:
-    """Return a time zone by the name that Java has for it; UTC if Python does not know it.
+    """Return a time zone by its Java name; UTC if Python does not know it.
 
     >>> as_zone("Europe/Berlin"), as_zone("GMT+5:30"), as_zone("-08:00")
     (zoneinfo.ZoneInfo(key='Europe/Berlin'), datetime.timezone(...19800)), datetime.timezone(...57600)))
@@ -103,7 +103,7 @@ def as_zone(name: str) -> tzinfo:
 
 
 def in_zone(values: pa.ChunkedArray, zone: tzinfo) -> list[Any]:
-    """Return the values of a column, instants in a time zone; those that Python has no dates for, as texts in UTC."""
+    """Return the values of a column, with instants in a time zone; out of Python's range, as strings in UTC."""
     kind = values.type
     try:
         found: list[Any] = values.to_pylist()

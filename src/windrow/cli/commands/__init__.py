@@ -1,4 +1,4 @@
-"""The subcommands of `windrow`: what each is asked, and how it answers."""
+"""The subcommands of `windrow`: their arguments and how they run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from typing import TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-"""Where a subcommand declares itself; the standard library has no public name for it."""
+"""Where a subcommand registers itself; argparse has no public name for this type."""
 
 COMMANDS = {
     "demo": "find traffic jams and dye in made-up data, with pictures",
@@ -16,4 +16,4 @@ COMMANDS = {
     "calibrate": "measure what ways to keep a window cost on this machine",
     "study": "measure how accurate synopses are and what they cost, beside the literature",
 }
-"""The commands and what they are for. The module of each has its arguments; it is loaded only where it is used."""
+"""The commands and their purposes. The module of a command declares its arguments and is imported only when needed."""

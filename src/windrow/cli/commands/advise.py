@@ -1,4 +1,4 @@
-"""`windrow advise`: which way to keep a window is the best."""
+"""`windrow advise`: recommend how to store a window."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, log: SparkLog) -> None:
-    """Print the advice, and draw it."""
+    """Print the advice, and plot it if requested."""
     if args.plot is not None:
         picture_target(args.plot, "--plot")
     advice = advise(
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
 
 
 def aggregate_of(call: str) -> AggregateFunction:
-    """The aggregate of a call.
+    """Parse an aggregate from a call.
 
     >>> aggregate_of("quantile(temp, 0.99)"), aggregate_of("count()")
     (quantile('temp', 0.99), count())

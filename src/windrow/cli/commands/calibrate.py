@@ -1,4 +1,4 @@
-"""`windrow calibrate`: measure what synopses cost on this machine, so that advice is for this machine."""
+"""`windrow calibrate`: measure what synopses cost on this machine, so that advice fits it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, log: SparkLog) -> None:
-    """Measure, fit, write."""
+    """Measure, fit a model and write it."""
     out = _out(own_model_path() if args.out is None else Path(args.out))
     try:
         model = _made(out, args.full, args.fresh)
@@ -54,10 +54,10 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
 def _made(out: Target, full: bool, fresh: bool) -> Model:
     lines = out.path.with_suffix(".jsonl" if full else ".quick.jsonl")
     tasks, care = (full_grid(), FULL) if full else (quick_grid(), QUICK)
-    # Reading them also makes sure that they are measurements, before they are forgotten.
+    # Reading also verifies that the file holds measurements, before they are discarded.
     done = len(read_lines(lines)) if lines.exists() else 0
     if fresh or done >= len(tasks):
-        # One that was done is no one that was broken off.
+        # All measurements are done, so nothing was interrupted; start over.
         lines.unlink(missing_ok=True)
         done = 0
     _measure(tasks, done, lines, care)
@@ -84,7 +84,7 @@ def _show(model: Model, full: bool) -> None:
 
 
 def quality(model: Model) -> Table:
-    """How well the times of each synopsis are told, over all aggregates: medians, and the worst for R²."""
+    """Summarize how well the model predicts the times of each synopsis: medians over all aggregates."""
     found: dict[str, list[tuple[Fit, Diagnosis]]] = {}
     for key, costs in model.costs.items():
         if costs.time.diagnosis is not None:
@@ -120,7 +120,7 @@ def _out(path: Path) -> Target:
 
 
 def _why_no_model(path: Path) -> str | None:
-    """Recognise a model, of any version."""
+    """Return why a path is not a model, of any version; None if it is one."""
     if path.is_dir():
         return "it is a folder"
     try:

@@ -1,4 +1,4 @@
-"""`windrow demo`: see it work on data made for the occasion."""
+"""`windrow demo`: run Windrow on synthetic data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`windrow fill`: give frames the rows of another table, or aggregates of them."""
+"""`windrow fill`: fill frames with the rows of another table, or with aggregates of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, log: SparkLog) -> None:
-    """Check everything that can be checked without Spark, then start it and fill."""
+    """Validate everything that needs no Spark, then start Spark and fill the frames."""
     agg, by, order_by = as_aggregates(args.agg), as_columns(args.by), as_columns(args.order_by)
     moves = {side: as_duration(getattr(args, side)) for side in ("before", "after") if getattr(args, side) is not None}
     for path in (args.frames, args.input):

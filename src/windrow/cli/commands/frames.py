@@ -53,7 +53,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, log: SparkLog) -> None:
-    """Check everything that can be checked without Spark, then start it and frame."""
+    """Validate everything that needs no Spark, then start Spark and compute the frames."""
     if args.stream:
         run_stream(args, log)
         return

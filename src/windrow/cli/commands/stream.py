@@ -1,4 +1,4 @@
-"""`windrow frames --stream`: frames of the files that land in a folder, as they land."""
+"""`windrow frames --stream`: frame the files that land in a folder, as they land."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from windrow.terminal import Counts, LiveRows, SparkLog, interruption, quiet_ses
 
 ONLY_STREAMS = ("watermark", "ahead", "ordered", "fragments", "late", "checkpoint", "once", "flush")
 LONGEST = 86_400_000_000 * 365_000
-"""In microseconds: longer is the same as no limit, and past the range of a timedelta with some added to it."""
+"""In microseconds. Anything longer acts as no limit, and could overflow a timedelta when added to."""
 PAUSE = "1 second"
-"""How often the folder is looked into."""
+"""How often to check the folder for new files."""
 
 
 def add_stream_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what only streams have."""
+    """Declare the arguments that only streams have."""
     group = parser.add_argument_group(
         "streams",
         "Files must land whole: write them under a name that begins with a dot, and rename\n"
@@ -64,14 +64,14 @@ def add_stream_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def refuse_stream_arguments(args: argparse.Namespace) -> None:
-    """Refuse for a table what only streams have."""
+    """Reject stream arguments for a table."""
     for name in ONLY_STREAMS:
         if getattr(args, name):
             raise SpecError(f"--{name} means nothing without --stream")
 
 
 def check_stream_arguments(args: argparse.Namespace) -> None:
-    """Refuse what does not go together."""
+    """Reject incompatible arguments."""
     if args.limit < 1:
         raise SpecError(f"--limit: {args.limit} is no number of rows; it must be at least 1")
     for option in ("format", "overwrite"):
@@ -95,7 +95,7 @@ def check_stream_arguments(args: argparse.Namespace) -> None:
 
 
 def as_delay(text: str) -> str:
-    """The delay of a watermark as Spark reads it, in whole milliseconds.
+    """Return the delay of a watermark as Spark reads it, in whole milliseconds.
 
     >>> as_delay("1 minute 30 seconds")
     '90000 milliseconds'
@@ -128,7 +128,7 @@ def as_ahead(text: str | None) -> timedelta | None:
 
 @dataclass(frozen=True)
 class StreamRequest:
-    """What is asked of the stream, in the words of `wr.frames`, and the watermark's delay if there is one."""
+    """The arguments for `wr.frames`, and the watermark's delay if there is one."""
 
     scheme: Scheme
     options: dict[str, Any]
@@ -137,7 +137,7 @@ class StreamRequest:
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> StreamRequest:
-        """The question that the options make."""
+        """Build a request from the options."""
         options = {
             "on": args.on,
             "by": as_columns(args.by),
@@ -152,22 +152,22 @@ class StreamRequest:
         return cls(make_scheme(args), options, delay, as_ahead(args.ahead))
 
     def is_zoneless(self, landed: DataFrame) -> bool:
-        """Whether times must be taken for instants to have a watermark."""
+        """Return whether times must be treated as instants in order to have a watermark."""
         return self.delay is not None and not has_zone(landed, self.options["on"])
 
     def source(self, landed: DataFrame) -> DataFrame:
-        """The stream, with its watermark."""
+        """Return the stream with its watermark."""
         return landed if self.delay is None else with_watermark(landed, self.options["on"], self.delay, self.ahead)
 
     def frames(self, landed: DataFrame, flush: Path | None = None) -> DataFrame:
-        """The frames of the stream, or those that its end leaves in a checkpoint."""
+        """Return the frames of the stream, or those left in a checkpoint at its end."""
         at = None if flush is None else str(flush)
         found = frames(self.source(landed), self.scheme, **self.options, flush=at)
         return as_landed(found, landed, self.options["on"], self.options["agg"]) if self.is_zoneless(landed) else found
 
 
 def run_stream(args: argparse.Namespace, log: SparkLog) -> None:
-    """Check everything that can be checked without Spark, then start it and frame what lands."""
+    """Validate everything that needs no Spark, then start Spark and frame the files that land."""
     check_stream_arguments(args)
     question = StreamRequest.of(args)
     check_input(args.input)
@@ -193,7 +193,7 @@ def run_stream(args: argparse.Namespace, log: SparkLog) -> None:
 
 
 class Shown:
-    """Takes batches for the terminal, hands them over to the thread that shows them, and counts the frames."""
+    """A sink for the terminal: passes batches to the thread that shows them, and counts the frames."""
 
     def __init__(self, zone: tzinfo) -> None:
         self.frames = self.rows = 0
@@ -201,15 +201,15 @@ class Shown:
         self._found: SimpleQueue[pa.Table] = SimpleQueue()
 
     def __call__(self, batch: DataFrame, _: int) -> None:
-        """Take a batch of the query."""
+        """Receive a batch of the query."""
         self.flush(batch)
 
     def flush(self, rows: DataFrame) -> None:
-        """Take what the end of the stream leaves."""
+        """Receive the frames left at the end of the stream."""
         self._found.put(rows.toArrow())
 
     def show(self, view: LiveRows) -> None:
-        """Show what has come meanwhile."""
+        """Show the batches received since the last call."""
         while not self._found.empty():
             rows = self._found.get().sort_by([("end", "ascending"), ("frame", "ascending")])
             self.rows += rows.num_rows
@@ -220,13 +220,13 @@ class Shown:
 def run_query(
     found: DataFrame, place: Place, checkpoint: Path, *, once: bool, rest: Callable[[], DataFrame] | None, limit: int
 ) -> None:
-    """Run the query to its end or until Ctrl-C, and say what came of it."""
+    """Run the query until it ends or Ctrl-C is pressed, and report the outcome."""
     began = time.perf_counter()
     shown = Shown(session_zone(found.sparkSession))
     sink = place.folder or shown
     writer = found.writeStream.foreachBatch(sink).option("checkpointLocation", str(checkpoint))
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=PAUSE)
-    # With an output there is only the line that says how things stand, and that is for stderr.
+    # With an output folder, only the status line is shown, on stderr.
     with interruption() as asked, LiveRows(limit, Console(stderr=True) if place.folder else None) as view:
 
         def look(counts: Counts) -> None:

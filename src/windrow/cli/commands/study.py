@@ -1,4 +1,4 @@
-"""`windrow study`: measure again what the literature measured."""
+"""`windrow study`: repeat measurements from the literature."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WIDTH = 100
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Declare the studies below the command."""
+    """Declare the studies as subcommands."""
     parser.description = "Measure again what the literature measured, and print both."
     studies: Commands = parser.add_subparsers(metavar="STUDY", required=True)
     _add_accuracy(studies)
@@ -70,16 +70,16 @@ def _add_design_space(studies: Commands) -> None:
 
 
 def _add_common(parser: argparse.ArgumentParser, each: str) -> None:
-    """Declare what all studies can be asked for."""
+    """Declare the arguments that all studies share."""
     parser.add_argument("--quick", action="store_true", help="only short retentions, and fewer measurements")
     parser.add_argument("--out", metavar="FILE.csv", help=f"write every {each} to a CSV file too")
     parser.add_argument("--overwrite", action="store_true", help="replace an earlier study at --out")
-    # What `windrow study --debug accuracy` says must not be undone by a default.
+    # Without a default, so that `windrow study --debug accuracy` keeps its --debug.
     parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show a traceback of any error")
 
 
 def run(args: argparse.Namespace, log: SparkLog) -> None:
-    """Measure, print, and write."""
+    """Run the accuracy study: measure, print, and write if requested."""
     if args.seed < 0:
         raise SpecError(f"--seed: {args.seed} is no seed; it must be a whole number of at least 0")
     out = _out(args, FIELDS)
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
 
 
 def run_design_space(args: argparse.Namespace, log: SparkLog) -> None:
-    """Measure what approaches cost, print, and write."""
+    """Run the design-space study: measure costs, print, and write if requested."""
     out = _out(args, SAMPLE_FIELDS)
     study = DesignSpace.asked(args.table, quick=args.quick)
     runs, samples = list(study.runs), list[Sample]()
@@ -157,7 +157,7 @@ def _out(args: argparse.Namespace, columns: Sequence[str]) -> Target | None:
 
 
 def _write(out: Target, write: Callable[[IO[str]], None], what: str) -> None:
-    """Write a file, whole or not at all, and say so."""
+    """Write a file atomically and report it."""
     with out.writing() as new, new.open("w", newline="", encoding="utf-8") as file:
         write(file)
     print(f"wrote {what} to {out.given}", file=sys.stderr)

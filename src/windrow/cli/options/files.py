@@ -1,4 +1,4 @@
-"""Tables in files: Parquet, CSV and JSON lines, read by Spark and written whole or not at all."""
+"""Tables in files: Parquet, CSV and JSON lines, read by Spark and written atomically."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy")
 NESTED = (ArrayType, MapType, StructType, VariantType)
 DATE = r"^[+-]?\d{4,}-\d{2}-\d{2}$"
 QUOTING: dict[str, str | bool] = {"quote": '"', "escape": '"'}
-"""A quote within quotes is doubled, as everyone but Spark has it."""
+"""A quote inside quotes is doubled, as in every CSV dialect but Spark's."""
 WRITING: dict[str, dict[str, str | bool]] = {
     "parquet": {},
     "csv": {
@@ -54,11 +54,11 @@ WRITING: dict[str, dict[str, str | bool]] = {
         "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
     },
 }
-"""Nothing may be lost on the way through a text file: microseconds, blanks, names of empty columns, keys of nulls."""
+"""A text file must preserve microseconds, blanks, the names of empty columns and the keys of nulls."""
 
 
 def format_of(path: str, given: str | None) -> str:
-    """The format of a file, as said or by its name; a folder without a suffix is Parquet, as Spark has it.
+    """Return the format of a file, given or by its name; a folder without a suffix is Parquet, as in Spark.
 
     >>> format_of("loops.csv.gz", None), format_of("loops/", None), format_of("loops.txt", "csv")
     ('csv', 'parquet', 'csv')
@@ -77,14 +77,14 @@ def format_of(path: str, given: str | None) -> str:
 
 
 def check_input(path: str) -> None:
-    """Refuse a path that is not there, before Spark starts."""
+    """Reject a path that does not exist, before Spark starts."""
     local = local_path(path)
     if local is not None and not local.exists() and not any(mark in path for mark in "*?[{"):
         raise SourceError(f"{path}: there is no such file or folder")
 
 
 def read(spark: SparkSession, path: str, form: str) -> DataFrame | ParquetSource:
-    """A table as a source of frames. The types of CSV and JSON are found by reading it once more."""
+    """Read a table as a source of frames. CSV and JSON are read an extra time to infer types."""
     if form == "parquet":
         return parquet(spark, path)
     _, pattern = settle_path(path)
@@ -118,7 +118,7 @@ def _read_json(spark: SparkSession, path: str) -> DataFrame:
 
 
 def _date_columns(spark: SparkSession, path: str, times: Sequence[str]) -> list[str]:
-    """Find the columns that hold dates only: Spark infers dates in CSV, but takes them for times in JSON."""
+    """Return the columns that hold only dates: Spark infers dates in CSV, but reads them as times in JSON."""
     texts = spark.read.schema(StructType([StructField(name, StringType()) for name in times])).json(path)
     tests = [F.bool_and(column(name).rlike(DATE)).alias(f"c{i}") for i, name in enumerate(times)]
     found = texts.agg(*tests).collect()[0]
@@ -127,7 +127,7 @@ def _date_columns(spark: SparkSession, path: str, times: Sequence[str]) -> list[
 
 @contextmanager
 def _zoneless_timestamps(spark: SparkSession) -> Iterator[None]:
-    """Times without a zone in a text are just that, not times in the zone of whoever reads them."""
+    """Read times without a zone as such, not as times in the session's zone."""
     key = "spark.sql.timestampType"
     before = spark.conf.get(key)
     spark.conf.set(key, "TIMESTAMP_NTZ")
@@ -139,7 +139,7 @@ def _zoneless_timestamps(spark: SparkSession) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Output:
-    """Where a result goes: one file, if the path is named like one, or a folder as Spark writes it."""
+    """The destination of a result: one file if the path has a file suffix, otherwise a folder as Spark writes it."""
 
     target: Target
     form: str
@@ -153,9 +153,9 @@ class Output:
         inputs: Sequence[str] = (),
         columns: Sequence[str] = ("frame",),
     ) -> Output:
-        """A checked output path, or a refusal before any work is done.
+        """Check the output path before any work is done.
 
-        `columns` are columns that the result will have; only what has them may be replaced.
+        Only an output that has `columns`, columns of the result, may be replaced.
         """
         suffix = Path(path).suffix.lower()
         own = table_file(columns) if suffix in SUFFIXES else table_folder(columns)
@@ -164,11 +164,11 @@ class Output:
 
     @property
     def is_single(self) -> bool:
-        """Whether the path is named like a file."""
+        """Whether the path has a file suffix."""
         return Path(self.target.given).suffix.lower() in SUFFIXES
 
     def write(self, df: DataFrame, order: Sequence[str]) -> None:
-        """Write the result next to its path, then move it there: the path has the old or the new, never a half."""
+        """Write the result next to its path, then move it there, so that the path never holds a partial result."""
         check_types(df, self.target.given, self.form)
         df = df.repartition(1) if self.is_single else df
         ordered = df.sortWithinPartitions(*map(column, order)) if order else df
@@ -184,14 +184,14 @@ class Output:
 
 
 def check_types(df: DataFrame, path: Path | str, form: str) -> None:
-    """Refuse columns that the format has no way to hold."""
+    """Reject columns that the format cannot hold."""
     nested = [field.name for field in df.schema.fields if isinstance(field.dataType, NESTED)]
     if form == "csv" and nested:
         raise OutputError(f"{path}: CSV cannot hold {', '.join(map(repr, nested))}; write Parquet or JSON")
 
 
 def _stop_writing() -> None:
-    """Cancel Spark's jobs and wait until they are gone: a task that still runs would write on into a removed folder."""
+    """Cancel Spark's jobs and wait for them to end: a running task would keep writing into a removed folder."""
     try:
         context = SparkSession.active().sparkContext
         context.cancelAllJobs()
@@ -199,5 +199,5 @@ def _stop_writing() -> None:
             if not context.statusTracker().getActiveJobsIds():
                 return
             time.sleep(0.1)
-    except Exception:  # over Spark Connect there is no context, and a session may have died: then nothing writes
+    except Exception:  # Connect has no context, and the session may be dead; either way nothing writes
         return

@@ -1,4 +1,4 @@
-"""From the options of a command line to a framing scheme and aggregates. All of it is checked before Spark starts."""
+"""Framing schemes and aggregates from command-line options, validated before Spark starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windrow.errors import ColumnError, SpecError, quoted
 from windrow.framing.schemes import Aggregate, Boundary, Delta, DoubleBoundary, Gap, Scheme, Threshold
 
 CALL = r"(?P<function>\w++)\s*+\((?P<arguments>[^()]*+)\)"
-"""Possessive, so that a text which does not match is refused in linear time; the arguments keep their outer spaces."""
+"""Possessive, so that a text that does not match fails in linear time. The arguments keep their outer spaces."""
 COMPARISON = re.compile(rf"\s*+{CALL}\s*+(?P<op><=|>=|<|>)\s*+(?P<limit>\S++)\s*+")
 
 OPTIONS: dict[str, tuple[str, ...]] = {
@@ -24,11 +24,11 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "aggregate": (),
     "gap": (),
 }
-"""The schemes of the command line, and the options that belong to one scheme only."""
+"""The schemes of the command line, with the options that belong to only one scheme."""
 
 
 def add_scheme_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare one option a scheme, and the options that go with them."""
+    """Declare one option per scheme, and the options that go with them."""
     group = parser.add_argument_group(
         "scheme", "How frames start and end; exactly one. Custom schemes, written in Python, are for wr.Custom only."
     )
@@ -52,7 +52,7 @@ def add_scheme_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def make_scheme(args: argparse.Namespace) -> Scheme:
-    """The scheme that the options describe, or the error that says what is wrong with them."""
+    """Create the scheme that the options describe."""
     scheme = next(name for name in OPTIONS if getattr(args, name) is not None)
     for owner, names in OPTIONS.items():
         for name in names:
@@ -81,7 +81,7 @@ def _flag(name: str) -> str:
 
 
 def as_duration(text: str) -> str | float:
-    """A duration; a bare number is one, in the unit of a numeric `--on`.
+    """Parse a duration; a bare number is in the unit of a numeric `--on`.
 
     >>> as_duration("3 minutes"), as_duration("5"), as_duration("2.5")
     ('3 minutes', 5, 2.5)
@@ -95,7 +95,7 @@ def as_duration(text: str) -> str | float:
 
 
 def as_columns(given: Sequence[str] | None) -> list[str] | None:
-    """Columns that were named one by one, with commas, or both.
+    """Split column names that are given repeatedly, with commas, or both.
 
     >>> as_columns(["road,lane", "direction"])
     ['road', 'lane', 'direction']
@@ -111,7 +111,7 @@ def as_columns(given: Sequence[str] | None) -> list[str] | None:
 
 
 def as_limits(text: str, option: str) -> dict[str, float]:
-    """Numbers by column.
+    """Parse one number per column.
 
     >>> as_limits("dye=0.05,depth=2", "--delta")
     {'dye': 0.05, 'depth': 2.0}
@@ -121,7 +121,7 @@ def as_limits(text: str, option: str) -> dict[str, float]:
 
 
 def as_grid(text: str, option: str) -> dict[str, float | list[float]]:
-    """Widths or break points by column; a colon tells them apart, so `5:` is one break point.
+    """Parse widths or break points per column. A colon marks break points, so `5:` is a single one.
 
     >>> as_grid("x=10,y=0:5:20,z=5:", "--boundary")
     {'x': 10.0, 'y': [0.0, 5.0, 20.0], 'z': [5.0]}
@@ -156,7 +156,7 @@ def _number(text: str, what: str) -> float:
 
 
 def as_comparison(text: str) -> tuple[AggregateFunction, str, float]:
-    """An aggregate, an operator and a limit.
+    """Parse an aggregate, an operator and a limit.
 
     >>> as_comparison("sum(volume) > 100")
     (sum('volume'), '>', 100.0)
@@ -171,7 +171,7 @@ def as_comparison(text: str) -> tuple[AggregateFunction, str, float]:
 
 
 def as_aggregates(given: Sequence[str] | None) -> dict[str, AggregateFunction]:
-    """Aggregates by result name.
+    """Parse aggregates by result name.
 
     >>> as_aggregates(["cars=sum(volume)", "n=count()", "fast=quantile(speed, 0.9)"])
     {'cars': sum('volume'), 'n': count(), 'fast': quantile('speed', 0.9)}
