@@ -1,4 +1,4 @@
-"""What `frames` and `slide` share: sources, the names of plans, the choice of one, and the types of a result."""
+"""Shared by `frames` and `slide`: checks of the source, the names of the plans, the choice of one, and result types."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLANS = ("auto", "native", "shuffle", "scan")
 
 @dataclass(frozen=True)
 class PlanChoice:
-    """The plan that runs, and why."""
+    """The plan that runs, and the reasons for it."""
 
     plan: str
     reasons: tuple[str, ...]
@@ -35,7 +35,7 @@ class PlanChoice:
 
 
 def check_call(source: DataFrame | ParquetSource, nulls_on: str, plan: str) -> DataFrame:
-    """The DataFrame of a source, if what else is said is known."""
+    """Check the arguments that all verbs share, and return the DataFrame of the source."""
     df = check_source(source, streams=True)
     check_session(df.sparkSession)
     check_policy(nulls_on)
@@ -47,7 +47,7 @@ def check_call(source: DataFrame | ParquetSource, nulls_on: str, plan: str) -> D
 
 
 def check_source(source: DataFrame | ParquetSource, *, streams: bool = False, argument: str = "source") -> DataFrame:
-    """The DataFrame of a source, or a refusal; streams only where they are said to be welcome."""
+    """Return the DataFrame of a source; reject anything else, and streams unless `streams` allows them."""
     df = source.df if isinstance(source, ParquetSource) else source
     check_dataframe(df, argument, ", or give a Parquet source by wr.parquet")
     if df.isStreaming and not streams:
@@ -58,7 +58,7 @@ def check_source(source: DataFrame | ParquetSource, *, streams: bool = False, ar
 def spark_schema(
     df: DataFrame, asked: Query[Any], schema: pa.Schema, instants: Sequence[str], never_null: Collection[str]
 ) -> StructType:
-    """A schema as Spark has it: what is a value of one of the table's columns keeps its type."""
+    """Return a schema as Spark types. Values taken from a column of the table keep the type of that column."""
     kept = {field.name: field.dataType for field in df.schema.fields}
     found = {name: kept[name] for name in asked.by} | dict.fromkeys(instants, kept[asked.on])
     for name, aggregate in asked.agg.items():
@@ -73,7 +73,7 @@ def spark_schema(
 
 
 def held_values(agg: Mapping[str, AggregateFunction], of: str) -> list[str]:
-    """Which aggregates hold the values of each open frame or window, and how many."""
+    """Return notes on the aggregates that store the values of each open frame or window, and how many."""
     notes = []
     for name, aggregate in agg.items():
         if aggregate.rank_error:

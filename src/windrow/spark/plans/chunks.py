@@ -1,8 +1,7 @@
-"""Cutting Parquet into chunks along the progressing attribute, and reading a chunk in order.
+"""Cut Parquet into chunks along the progressing attribute, and read a chunk in order.
 
-A chunk covers a range of `on`, open below and closed above, and names the row groups that reach into it. So a tie in
-`on` is never cut, and row groups that overlap a little, as logs do, cost a second read of the overlap and nothing
-else.
+A chunk covers a range of `on`, open below and closed above, and names the row groups that overlap it. A tie in `on` is
+therefore never cut. Row groups that overlap slightly, as in logs, cost only a second read of the overlap.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ from windrow.rows.clock import Clock
 from windrow.spark.sources.parquet import RowGroup, naming, open_file, read_row_group
 
 MOST_ROWS_A_GROUP = 16_000_000
-"""A larger row group would not fit into a task's memory at ease."""
+"""A larger row group would not fit comfortably into a task's memory."""
 MOST_READ_TWICE = 0.25
-"""The part of all rows that may lie in row groups which two chunks must read."""
+"""The fraction of all rows that may be in row groups which two chunks must read."""
 MOST_WAITING = 4
-"""How many row groups' worth of rows may have to be held at a time because later ones begin before they end."""
+"""How many row groups' worth of rows may be held back at a time because later row groups start before they end."""
 ROWS_A_REPLAY = 65_536
-"""How many rows at a time are read where a short look may be enough."""
+"""How many rows to read at a time where a short look may be enough."""
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """The tuples with `after < on <= upto` (None: no bound), and the row groups that have some, by least `on`."""
+    """The rows with `after < on <= upto` (None: no bound), and the row groups that contain some, by least `on`."""
 
     number: int
     after: Any
@@ -40,13 +39,13 @@ class Chunk:
 
 
 class OutOfOrder(str):
-    """A reason against a scan that only the data can give, so that a scan which was asked for falls back."""
+    """A reason against a scan that depends on the data. `plan="scan"` then falls back instead of failing."""
 
     __slots__ = ()
 
 
 def why_not_chunks(row_groups: Sequence[RowGroup], chunks: Sequence[Chunk]) -> str | None:
-    """Why these row groups should not be read in chunks; None if they can be."""
+    """Return why these row groups should not be read in chunks, or None if they can be."""
     rows = sum(group.rows for group in row_groups)
     if max(group.rows for group in row_groups) > MOST_ROWS_A_GROUP:
         return f"a row group has more than {MOST_ROWS_A_GROUP:,} rows"
@@ -64,7 +63,7 @@ def _or(value: Any, other: Any) -> Any:
 
 
 def _most_waiting(row_groups: Sequence[RowGroup]) -> int:
-    """The most rows that can have to wait, in a chunk, for a later row group that begins before they end."""
+    """Return the most rows of a chunk that may have to wait for a later row group which starts before they end."""
     ordered = sorted(row_groups, key=lambda group: group.low)
     most = 0
     waiting: list[RowGroup] = []
@@ -75,7 +74,7 @@ def _most_waiting(row_groups: Sequence[RowGroup]) -> int:
 
 
 def cut_chunks(row_groups: Sequence[RowGroup], wanted: int) -> list[Chunk]:
-    """About as many chunks as wanted, of about as many rows each, cut where row groups end."""
+    """Cut row groups into about `wanted` chunks of similar size, at the ends of row groups."""
     ordered = sorted(row_groups, key=lambda group: (group.low, group.path, group.index))
     share = sum(group.rows for group in ordered) / max(wanted, 1)
     cuts: list[Any] = []
@@ -95,7 +94,7 @@ def _within(ordered: Sequence[RowGroup], after: Any, upto: Any) -> tuple[RowGrou
 
 @dataclass(frozen=True)
 class ChunkReader:
-    """Reads chunks of one source: tables that follow each other in `on`; inside a table rows may be in any order."""
+    """A reader of chunks. Its tables follow each other in `on`; within a table, rows may be in any order."""
 
     path: str
     columns: tuple[str, ...]
@@ -103,9 +102,9 @@ class ChunkReader:
     clock: Clock
 
     def tables(self, chunk: Chunk, *, little: bool = False) -> Iterator[pa.Table]:
-        """The tables of a chunk, in order; with `little`, in small pieces where the rows of a row group are sorted.
+        """Yield the tables of a chunk, in order; with `little`, in small pieces if the rows of a row group are sorted.
 
-        Rows that a later row group may still have to be mixed with are held back until it has been read.
+        Rows that may have to be merged with a later row group are held back until it has been read.
         """
         held: list[pa.Table] = []
         for table, until in self._parts(chunk, little):
@@ -123,7 +122,7 @@ class ChunkReader:
         return self.clock.read(table.column(self.on)).numbers
 
     def _mixed(self, held: list[pa.Table], table: pa.Table) -> list[pa.Table]:
-        """The rows held back, with the new ones that do not come after all of them; then the other new ones."""
+        """Merge the rows held back with the new rows that are not after all of them. The other new rows come second."""
         if not held:
             return [table]
         last = max(self._on(part).max() for part in held)
@@ -131,7 +130,7 @@ class ChunkReader:
         return [pa.concat_tables([*held, among]).combine_chunks(), after]
 
     def _parts(self, chunk: Chunk, little: bool) -> Iterator[tuple[pa.Table, Any]]:
-        """What is read of each row group, with the smallest `on` that any later part can have."""
+        """Yield the part to read of each row group, with the smallest `on` that any later part can have."""
         groups = chunk.row_groups
         for group, following in zip(groups, [*groups[1:], None], strict=True):
             until = None if following is None else following.low
@@ -148,7 +147,7 @@ class ChunkReader:
         return read_row_group(group, self.path, self.columns)
 
     def _pieces(self, group: RowGroup, chunk: Chunk, until: Any) -> Iterator[tuple[pa.Table, Any]]:
-        """A sorted row group piece by piece, no further than the chunk; any other as a whole."""
+        """Yield a sorted row group piece by piece, up to the end of the chunk; yield any other as a whole."""
         on = self._on(read_row_group(group, self.path, [self.on]))
         if on.size and (on[1:] < on[:-1]).any():
             yield self._whole(group), until
@@ -168,7 +167,7 @@ class ChunkReader:
 
 
 def split(table: pa.Table, low: npt.NDArray[np.bool_]) -> tuple[pa.Table, pa.Table]:
-    """The rows that are marked and those that are not; slices, without a copy, where the marked ones come first."""
+    """Split a table into marked and unmarked rows. If the marked rows come first, both are slices, without a copy."""
     n = int(np.count_nonzero(low))
     if low[:n].all():
         return table.slice(0, n), table.slice(n)

@@ -1,7 +1,7 @@
-"""The progressing attribute in Catalyst: the numbers that the kernels count instants by, and their distances.
+"""The progressing attribute in Catalyst: instants as the numbers that the kernels use, and distances between them.
 
-Spark subtracts timestamps by the clock on the wall of the session's time zone, so that an hour in which clocks change
-has two hours, or none. Windrow measures the time that passes, in every plan and in every zone.
+Spark subtracts timestamps by wall-clock time in the session's time zone, so an hour in which the clocks change counts
+as two hours, or as none. Windrow measures elapsed time, in every plan and every time zone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ _MINUTE, _DAY = 60_000_000, 86_400_000_000
 
 
 def as_integer(value: Column, kind: pa.DataType) -> Column:
-    """An integer, or an instant as the kernels count it: microseconds or days since 1970, in any session zone."""
+    """Return an integer, or an instant as the kernels count it: microseconds or days since 1970 in UTC.
+
+    Timestamps without a time zone count as UTC. The session's time zone has no effect.
+    """
     if pa.types.is_date32(kind):
         return F.unix_date(value).cast("bigint")
     if pa.types.is_timestamp(kind):
@@ -25,9 +28,10 @@ def as_integer(value: Column, kind: pa.DataType) -> Column:
 
 
 def _local_micros(value: Column) -> Column:
-    """The microseconds of a timestamp without a time zone, which Spark turns into no number without the session's zone.
+    """Return the microseconds of a timestamp without a time zone. Spark's own conversions use the session's time zone.
 
-    Days before 1970 are counted from their end: the beginning of the first day there is lies past 64 bits.
+    Days before 1970 are counted from their end, because the start of the earliest possible day does not fit into 64
+    bits.
     """
     seconds = (F.extract(F.lit("SECOND"), value) * 1_000_000).cast("bigint")
     in_day = (F.hour(value) * 60 + F.minute(value)).cast("bigint") * _MINUTE + seconds
@@ -36,14 +40,15 @@ def _local_micros(value: Column) -> Column:
 
 
 def as_number(value: Column, clock: Clock) -> Column:
-    """The `on` of a tuple as the kernels count it."""
+    """Return the `on` of a row as the kernels count it."""
     return value.cast("double") if clock.kind == "float" else as_integer(value, clock.type)
 
 
 def distance(later: Column, earlier: Column, clock: Clock) -> Column:
-    """How far two `on` are apart, both by `as_number`; null where one of them is.
+    """Return the distance between two values of `on`, both from `as_number`; null if either is null.
 
-    As in the kernels, a distance past 64 bits is the largest number there is, and that of equal infinities is zero.
+    As in the kernels, a distance that exceeds 64 bits becomes the largest number, and equal infinities have distance
+    zero.
     """
     if clock.kind == "float":
         return F.when(later == earlier, F.lit(0.0)).otherwise(later - earlier)

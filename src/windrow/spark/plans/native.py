@@ -1,8 +1,8 @@
 """The native plan: frames that are runs of one label, found by Catalyst alone. No row leaves the JVM.
 
-One window over the ordered tuples of a group counts the places where a run breaks; the tuples between two breaks are a
-frame, which one aggregation sums up. A column that nobody asks for is never computed: Catalyst prunes `closed_at` and
-`frame` together with the window functions behind them.
+One window over the ordered rows of a group counts the places where a run breaks. The rows between two breaks form a
+frame, which one aggregation summarizes. Columns that the user does not select are never computed: Catalyst prunes
+`closed_at` and `frame` together with their window functions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RUN, _NEXT = "__run", "__next"
 
 
 def why_not_native(request: FrameQuery) -> str | None:
-    """Why Catalyst alone cannot do a request; None if it can."""
+    """Return why Catalyst alone cannot run a query, or None if it can."""
     if not request.scheme.is_run:
         return f"{type(request.scheme).__name__} frames with these options are not runs of one label"
     for name, aggregate in request.agg.items():
@@ -42,7 +42,7 @@ def why_not_native(request: FrameQuery) -> str | None:
 
 
 def native_frames(df: DataFrame, request: FrameQuery, schema: StructType) -> DataFrame:
-    """Frames by one ROWS window and one aggregation."""
+    """Compute frames with one ROWS window and one aggregation."""
     keys = [f"__by{i}" for i in range(len(request.by))]
     runs = _runs(_tuples(df, request, keys), request, keys)
     frames = _summed(runs, request, keys).where(_qualifies(request))
@@ -53,9 +53,9 @@ def native_frames(df: DataFrame, request: FrameQuery, schema: StructType) -> Dat
 
 
 def _tuples(df: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
-    """What the query reads, by names of our own: the keys, then all by which tuples are ordered, in that order.
+    """Select what the query reads, under internal names: the keys, then all columns that order the rows, in that order.
 
-    `__hit` tells the tuples that can be in a frame from those that only end one.
+    `__hit` separates rows that can be in a frame from rows that only end one.
     """
     scheme = request.scheme
     attributes = [column(name).cast("double") for name in scheme.attributes]
@@ -63,14 +63,14 @@ def _tuples(df: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
     chosen = [column(name).alias(key) for name, key in zip(request.by, keys, strict=True)]
     chosen += [column(request.on).alias("__on")]
     chosen += [column(name).alias(f"__tie{i}") for i, name in enumerate(request.order_by)]
-    # Ties are ordered by what the kernel would order them by: attributes, or the predicate where there is one.
+    # Ties are ordered as the kernel orders them: by attributes, or by the predicate if there is one.
     chosen += [attribute.alias(f"__a{i}") for i, attribute in enumerate(attributes)] + [hit.alias("__hit")]
     chosen += [_value(request, a).alias(f"__v{j}") for j, a in enumerate(request.agg.values()) if a.columns]
     return (df if takes_part is None else df.where(takes_part)).select(*chosen)
 
 
 def _hit(scheme: Scheme, attributes: list[Column]) -> tuple[Column, Column | None]:
-    """Whether a tuple can be in a frame, and whether it takes part at all (None: each does), by the null policy."""
+    """Return whether a row can be in a frame, and whether it takes part at all (None: all do), by the null policy."""
     if isinstance(scheme, Threshold):
         truth = condition(scheme.predicate)
         return F.coalesce(truth, F.lit(False)), truth.isNotNull() if scheme.nulls == "skip" else None
@@ -86,7 +86,7 @@ def _value(request: FrameQuery, aggregate: AggregateFunction) -> Column:
 
 
 def _runs(tuples: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
-    """The tuples of runs, each with the number of its run."""
+    """Return the rows that are in runs, each with the number of its run."""
     scheme = request.scheme
     order = tuples.columns[len(keys) :]
     window = Window.partitionBy(*keys).orderBy(*order)
@@ -113,7 +113,7 @@ def _runs(tuples: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
 
 
 def _summed(runs: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
-    """One row a run."""
+    """Aggregate the rows into one row per run."""
     cells = [n for n in runs.columns if n.startswith("__cell")]
     last_of_group = F.count(_NEXT) < F.count(F.lit(1))
     order = F.struct(*(n for n in runs.columns if n.startswith(("__on", "__tie", "__hit", "__a", "__v"))))
@@ -156,7 +156,7 @@ def _result_columns(request: FrameQuery, keys: list[str]) -> list[str]:
 
 
 def cell(value: Column, grid: Grid) -> Column:
-    """The cell of a value, by the same definition as in the kernel."""
+    """Return the cell of a value, by the same definition as in the kernel."""
     if isinstance(grid, tuple):
         return reduce(lambda total, point: total + (value > point).cast("bigint"), grid, F.lit(0).cast("bigint"))
     width = F.lit(float(grid))

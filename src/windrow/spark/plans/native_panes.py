@@ -1,4 +1,4 @@
-"""Panes by Catalyst alone: no row leaves the JVM."""
+"""Panes aggregated by Catalyst alone: no row leaves the JVM."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from windrow.windows.gather import FARTHEST_PANE
 from windrow.windows.query import WindowQuery
 
 Native = Callable[[list[Column], bool], list[Column]]
-"""From the values of an aggregate, and whether it keeps integers, to the numbers of its state."""
+"""A function from the values of an aggregate, and whether it stores integers, to the numbers of its state."""
 
 
 def why_not_native_panes(request: WindowQuery) -> str | None:
-    """Why Catalyst alone cannot aggregate the panes; None if it can."""
+    """Return why Catalyst alone cannot aggregate the panes, or None if it can."""
     if request.unit != "time":
         return "windows that are counted need each group's tuples in order"
     if request.what.using:
@@ -38,7 +38,7 @@ def why_not_native_panes(request: WindowQuery) -> str | None:
 
 
 def native_panes(df: DataFrame, request: WindowQuery) -> DataFrame:
-    """Panes by one aggregation; no row leaves the JVM, only panes do."""
+    """Aggregate panes in one aggregation. No row leaves the JVM, only panes do."""
     tuples, layout = select_tuples(df, request)
     names = iter(layout.values)
     sums: list[Column] = []
@@ -51,7 +51,7 @@ def native_panes(df: DataFrame, request: WindowQuery) -> DataFrame:
 def _native_state(
     prefix: str, accumulator: Accumulator, read: list[str | None], types: dict[str, pa.DataType]
 ) -> list[Column]:
-    """The columns of the state of an aggregate, as `States` names them; `read` are the columns it reads, if any."""
+    """Return the state columns of an aggregate, named as in `States`. `read` names the columns it reads, if any."""
     aggregate, integral = accumulator.aggregate, accumulator.integral
     kinds = [types[name] for name in aggregate.columns] or [pa.int64()]
     values = [F.lit(1) if at is None else _as_number(at, kind, integral) for at, kind in zip(read, kinds, strict=True)]
@@ -65,18 +65,18 @@ def _native_state(
 
 
 def pane_number(request: WindowQuery) -> Column:
-    """The number of the pane of each tuple, exactly as the kernel counts them."""
+    """Return the number of each row's pane, exactly as the kernel counts them."""
     pane = request.pane
     if request.clock.kind == "float":
         return _pane_of_float(column("on").cast("double"), F.lit(float(pane)))
     since, length = as_integer(column("on"), request.clock.type), F.lit(pane).cast("bigint")
-    # Division cuts towards zero; a remainder before zero belongs to the pane below.
+    # Division truncates towards zero; a negative remainder belongs to the pane below.
     below = F.when((since < 0) & (since % length != 0), 1).otherwise(0)
     return F.call_function("div", since, length) - below
 
 
 def _pane_of_float(on: Column, pane: Column) -> Column:
-    """As in the kernel: the quotient can round across a boundary, so the definition has the last word."""
+    """Return the pane, as the kernel does: the quotient can round across a boundary, so the definition decides."""
     inside = F.abs(on / pane) <= F.lit(FARTHEST_PANE)
     near = F.floor(F.when(inside, on / pane).otherwise(0.0))
     nearby = F.when(near * pane > on, near - 1).when((near + 1) * pane <= on, near + 1).otherwise(near)
@@ -86,12 +86,12 @@ def _pane_of_float(on: Column, pane: Column) -> Column:
 
 
 def _as_number(at: str, kind: pa.DataType, integral: bool) -> Column:
-    """A column as the numbers that the kernel would read."""
+    """Return a column as the numbers that the kernel would read."""
     return as_integer(column(at), kind) if integral else column(at).cast("double")
 
 
 def _together(values: list[Column]) -> Column:
-    """Something that is null where any of several values is."""
+    """Return an expression that is null if any of the values is null."""
     whole = values[0]
     for value in values[1:]:
         whole = F.when(value.isNotNull(), whole)
@@ -103,7 +103,7 @@ def _count(values: list[Column], integral: bool) -> list[Column]:
 
 
 def _sum(values: list[Column], integral: bool) -> list[Column]:
-    """The state of floats; that of integers depends on how long they are."""
+    """Return the state of a sum of floats. For integers it depends on their width; see `sum_state`."""
     return [F.coalesce(F.sum(values[0]), F.lit(0.0)), F.lit(float(FLOATS))]
 
 
@@ -136,7 +136,7 @@ def _pair(values: list[Column], integral: bool) -> list[Column]:
 _NATIVE: dict[type[AggregateFunction], Native] = {
     Count: _count, Sum: _sum, Mean: _mean, Min: _min, Max: _max, Variance: _variance, Pair: _pair,
 }  # fmt: skip
-"""The states that Catalyst can make, by the class whose state it is."""
+"""The states that Catalyst can compute, by class of aggregate."""
 
 
 def _native_form(aggregate: AggregateFunction) -> Native | None:

@@ -1,4 +1,4 @@
-"""Panes as a table: made by Catalyst, while Parquet is read, or by tasks; and the windows that follow from them."""
+"""Panes as a table, aggregated by tasks or while Parquet is read, and the windows combined from them."""
 
 from __future__ import annotations
 
@@ -29,20 +29,17 @@ from windrow.windows.ranges import PaneKeys
 from windrow.windows.slider import PaneHeap, Slider, panes_schema, panes_table
 
 ROWS_A_BUCKET = 10_000_000
-"""A task holds the panes of one bucket at a time; there are as many buckets as it takes for panes of a row each."""
+"""A task holds the panes of one bucket at a time. There are enough buckets even if every pane has a single row."""
 
 
-# Panes by Catalyst.
-
-
-# Panes by tasks.
+# Panes aggregated by tasks.
 
 
 def scanned_windows(scan: ScanSource, request: WindowQuery, schema: StructType) -> DataFrame:
-    """Windows of panes that tasks aggregate as they read Parquet, whose row groups may be in any order.
+    """Compute windows from panes that tasks aggregate while they read Parquet, whose row groups may be in any order.
 
-    Panes go to where they are combined in pieces, as one row each to Spark: row by row they would take it longer than
-    all the rest. A single group may have more panes than a task can hold, and is left to Spark to sort.
+    Panes are sent in pieces of many, each of which is one row to Spark: row by row, they would take longer than
+    everything else. A single group may have more panes than a task can hold; then Spark sorts them as rows.
     """
     shares = _shares(scan.row_groups, parallelism(scan.spark))
     rows = sum(group.rows for group in scan.row_groups)
@@ -58,7 +55,7 @@ def scanned_windows(scan: ScanSource, request: WindowQuery, schema: StructType) 
 
 
 def _shares(row_groups: tuple[RowGroup, ...], tasks: int) -> list[list[RowGroup]]:
-    """Row groups that follow each other, as evenly as can be."""
+    """Divide consecutive row groups into shares that are as even as possible."""
     rows = sum(group.rows for group in row_groups)
     shares: list[list[RowGroup]] = [[] for _ in range(min(tasks, len(row_groups)))]
     before = 0
@@ -77,7 +74,7 @@ def _read_shares(
 def _in_pieces(
     request: WindowQuery, layout: Layout, read: Callable[[int], Iterator[pa.Table]], buckets: int
 ) -> MapInArrow:
-    """The function that aggregates the panes of shares and sends them to the buckets of their groups."""
+    """Return the function that aggregates the panes of shares and sends them to the buckets of their groups."""
 
     def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in task_numbers(batches):
@@ -90,7 +87,7 @@ def _in_pieces(
 
 
 def _combine_pieces(request: WindowQuery) -> MapInArrow:
-    """The function that combines the panes of its buckets."""
+    """Return the function that combines the panes of its buckets."""
 
     def combine(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _, pieces in groupby(pieces_in(batches), key=lambda piece: piece[0]):
@@ -102,13 +99,13 @@ def _combine_pieces(request: WindowQuery) -> MapInArrow:
 
 
 def gathered_panes(df: DataFrame, request: WindowQuery) -> DataFrame:
-    """Panes aggregated by tasks from what Spark hands them, before anything is shuffled."""
+    """Let tasks aggregate panes from the rows that Spark hands them, before any shuffle."""
     tuples, layout = select_tuples(df, request)
     return tuples.mapInArrow(plainly(_as_rows(request, layout, None)), from_arrow_schema(panes_schema(request)))
 
 
 def _as_rows(request: WindowQuery, layout: Layout, read: Callable[[int], Iterator[pa.Table]] | None) -> MapInArrow:
-    """The function that aggregates the panes of shares, or without a way to read them, of the tuples that come."""
+    """Return the function that aggregates the panes of shares or, without `read`, of the rows it receives."""
 
     def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tables = in_larger_tables(batches) if read is None else chain.from_iterable(map(read, task_numbers(batches)))
@@ -122,7 +119,7 @@ def _as_rows(request: WindowQuery, layout: Layout, read: Callable[[int], Iterato
 def _gathered(
     request: WindowQuery, reader: Reader, tables: Iterable[pa.Table]
 ) -> Iterator[tuple[PaneKeys, list[States]]]:
-    """The panes of a task's tuples, which come in any order."""
+    """Yield the panes of a task's rows, which may be in any order."""
     gatherer, heap = Gatherer(request, directory=reader.directory), PaneHeap(request, reader.directory)
     for table in tables:
         yield from heap.add(*gatherer.gather(reader.read(table)))
@@ -133,18 +130,18 @@ def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
     return (batch for table in tables for batch in table.to_batches(ROWS_A_BATCH))
 
 
-# Windows of panes that are rows.
+# Windows from panes that are rows.
 
 
 def windows_of_panes(panes: DataFrame, request: WindowQuery, schema: StructType) -> DataFrame:
-    """Windows from panes: those of a group come together, sorted by number alone, and are combined."""
+    """Combine panes into windows. The panes of a group are brought together and sorted by number alone."""
     by = [f"by{i}" for i in range(len(request.by))]
     together = panes.repartition(*by) if by else panes.repartition(1)
     return together.sortWithinPartitions("pane").mapInArrow(plainly(_combine(request)), schema)
 
 
 def _combine(request: WindowQuery) -> MapInArrow:
-    """The function that a task runs over its panes."""
+    """Return the function that a task runs over its panes."""
 
     def combine(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         slider = Slider(request, Directory(request.by_types))
@@ -157,14 +154,14 @@ def _combine(request: WindowQuery) -> MapInArrow:
 
 
 def ordered_windows(df: DataFrame, request: WindowQuery, schema: StructType) -> DataFrame:
-    """Windows from tuples that Spark has sorted, where the order of tuples makes a difference."""
+    """Compute windows from rows that Spark has sorted, for queries that depend on the order of rows."""
     tuples, layout = select_tuples(df, request)
     together = tuples.repartition(*layout.by) if layout.by else tuples.repartition(1)
     return together.sortWithinPartitions(layout.on).mapInArrow(plainly(_slide_sorted(request, layout)), schema)
 
 
 def _slide_sorted(request: WindowQuery, layout: Layout) -> MapInArrow:
-    """The function that a task runs over tuples which are sorted by `on`, groups mixed."""
+    """Return the function that a task runs over rows sorted by `on`, with groups interleaved."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reader = Reader(request, layout)

@@ -1,4 +1,4 @@
-"""Pieces as rows of a DataFrame: how Spark brings those of a bucket together, in the order of their chunks."""
+"""Pieces as rows of a DataFrame: Spark collects the pieces of each bucket in the order of their chunks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PIECES = from_arrow_schema(kernel.PIECES)
 
 
 def in_order(pieces: DataFrame, buckets: int) -> DataFrame:
-    """The pieces of a bucket together, those of each chunk one after the other."""
+    """Collect the pieces of each bucket, one chunk after the other."""
     return pieces.repartitionById(buckets, "bucket").sortWithinPartitions("bucket", "chunk", "piece")
 
 
 def reconciled(
     pieces: DataFrame, buckets: int, request: FrameQuery, replay: ReplayChunk, schema: StructType
 ) -> DataFrame:
-    """The true frames of all chunks, from the pieces they sent."""
+    """Compute the true frames of all chunks from the pieces that they sent."""
     return in_order(pieces, buckets).mapInArrow(plainly(receiver(request, replay)), schema)

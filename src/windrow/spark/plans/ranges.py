@@ -1,7 +1,7 @@
-"""The shuffle plan for one group, a few, or a hot one: cut by range of group and `on`, so that all cores share it.
+"""The shuffle plan for one group, a few groups or a hot group: cut by ranges of group and `on`, so all cores share it.
 
-A sample of the keys shows whether groups alone would keep the cores busy, and where to cut if not. Spark brings the
-rows of a range together and sorts them; `windrow.framing.parallel.ranges` frames each range and reconciles the seams.
+A sample of the keys shows whether partitioning by group would keep the cores busy and, if not, where to cut. Spark
+collects and sorts the rows of each range. `windrow.framing.parallel.ranges` frames each range and reconciles the seams.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from windrow.spark.sessions import parallelism
 
 RANGES_A_CORE = 2
 SAMPLED = 0.01
-"""The part of all tuples whose keys are looked at."""
+"""The fraction of all rows whose keys are sampled."""
 MOST_SAMPLED = 20_000
 FEWEST_SAMPLED = 100
-"""With fewer than this in the sample the table is so small that one core is enough."""
+"""With fewer rows than this in the sample, the table is so small that one core is enough."""
 
 
 def find_cuts(df: DataFrame, request: FrameQuery) -> Cuts | None:
-    """Where to cut a table into ranges; None where groups alone keep all cores busy."""
+    """Return where to cut a table into ranges, or None if partitioning by group keeps all cores busy."""
     cores = parallelism(df.sparkSession)
     if cores == 1 or not all(map(_has_literals, request.by_types)):
         return None
@@ -49,13 +49,13 @@ def find_cuts(df: DataFrame, request: FrameQuery) -> Cuts | None:
 
 
 def _has_literals(kind: pa.DataType) -> bool:
-    """Whether a value of this type can be written into a query as it is."""
+    """Return whether a value of this type can be written into a query as a literal."""
     plain = (is_number, is_instant, pa.types.is_string, pa.types.is_boolean)
     return any(is_kind(kind) for is_kind in plain)
 
 
 def range_frames(df: DataFrame, request: FrameQuery, cuts: Cuts, schema: StructType) -> DataFrame:
-    """Frames by a sort over ranges and the kernel, with reconciled seams."""
+    """Compute frames with a sort over ranges and the kernel, and reconcile the seams."""
     tuples, layout = select_tuples(df, request)
     ranges = cuts.keys.num_rows + 1
     number = _range_number(tuples, (*layout.by, layout.on), cuts.keys)
@@ -65,12 +65,12 @@ def range_frames(df: DataFrame, request: FrameQuery, cuts: Cuts, schema: StructT
 
 
 def _range_number(df: DataFrame, names: Sequence[str], keys: pa.Table) -> Column:
-    """The number of a tuple's range, by a binary search over the cuts."""
+    """Return the number of a row's range, by binary search over the cuts."""
     kinds = [df.schema[name].dataType for name in names]
     rows = [[_literal(keys[i][row], kind) for i, kind in enumerate(kinds)] for row in range(keys.num_rows)]
 
     def after(cut: list[Column]) -> Column:
-        """Whether a tuple's key is greater than the cut's, column by column."""
+        """Return whether a row's key is greater than the cut, compared column by column."""
         equal = [F.col(name) == value for name, value in zip(names, cut, strict=True)]
         greater = [F.col(name) > value for name, value in zip(names, cut, strict=True)]
         terms = [reduce(and_, [*equal[:i], is_greater]) for i, is_greater in enumerate(greater)]
@@ -86,7 +86,7 @@ def _range_number(df: DataFrame, names: Sequence[str], keys: pa.Table) -> Column
 
 
 def _literal(value: pa.Scalar, kind: DataType) -> Column:
-    """A constant of a column's type."""
+    """Return a constant of a column's type."""
     if isinstance(kind, TimestampType):
         return F.timestamp_micros(F.lit(value.cast(pa.timestamp("us", value.type.tz)).value))
     plain = value.as_py()
@@ -94,7 +94,7 @@ def _literal(value: pa.Scalar, kind: DataType) -> Column:
 
 
 def _speculate(request: FrameQuery, layout: Layout, cuts: pa.Table) -> MapInArrow:
-    """The function of the first stage: frame the range that the task's number names."""
+    """Return the function of the first stage: it frames the range whose number is the task's partition id."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = TaskContext.get()

@@ -1,7 +1,7 @@
 """The scan plan: each task reads a chunk of Parquet with pyarrow and frames it. No sort, no shuffle of rows.
 
-A task keeps a state for every group it meets and starts each from the empty state. What it hands on is small: the
-frames it found, and the state each group was left in. `seams.py` puts the chunks together.
+A task keeps a state for every group it encounters, and starts each from the empty state. Its output is small: the
+frames it found, and the final state of each group. `windrow.framing.parallel.seams` joins the chunks.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from windrow.spark.sources.parquet import (
 from windrow.spark.sources.readings import Settings
 
 FEWEST_ROWS_A_CHUNK = 4_000_000
-"""Reconciling seams takes Spark a quarter of a second, in which one core frames this many rows."""
+"""Spark takes a quarter of a second to reconcile the seams. In that time, one core frames this many rows."""
 
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """All that a task needs: the request, how to read, what to read, and into how many buckets groups are spread."""
+    """Everything a task needs: the query, how to read, what to read, and the number of buckets of groups."""
 
     request: FrameQuery
     reader: ChunkReader
@@ -52,13 +52,13 @@ class ScanPlan:
     buckets: int
 
     def layout(self) -> Layout:
-        """How the files' columns are read."""
+        """Return how to read the columns of the files."""
         return layout_of(self.request, self.reader.columns, self.schema)
 
 
 @dataclass(frozen=True)
 class ScanSource:
-    """What tasks can read with pyarrow: the columns that a request needs, and the row groups that have them."""
+    """The data that tasks can read with pyarrow: the columns that a query needs, and the row groups."""
 
     spark: SparkSession
     path: str
@@ -68,7 +68,7 @@ class ScanSource:
 
 
 def layout_of(request: Query[Any], columns: Sequence[str], schema: pa.Schema) -> Layout:
-    """How the files' columns are read; predicates are compiled for the files' schema."""
+    """Return how to read the columns of the files. Predicates are compiled for the files' schema."""
     spelled = {name.lower(): name for name in columns}
     evaluate = {name: parse_predicate(text).compile(schema) for name, text in request.predicates.items()}
     attributes = {name: spelled[name.lower()] for name in request.attributes}
@@ -77,7 +77,7 @@ def layout_of(request: Query[Any], columns: Sequence[str], schema: pa.Schema) ->
 
 
 def scan_source(source: ParquetSource, request: Query[Any]) -> ScanSource | str:
-    """What tasks can read of a source for a request, or the reason why they cannot."""
+    """Return what tasks can read of a source for a query, or the reason why they cannot."""
     names = {name.lower(): name for name in source.df.columns}
     if len(names) < len(source.df.columns):
         return "two columns differ only in letter case"
@@ -105,7 +105,7 @@ def scan_source(source: ParquetSource, request: Query[Any]) -> ScanSource | str:
 
 
 def plan_scan(source: ParquetSource, request: FrameQuery) -> ScanPlan | str:
-    """A scan plan for a source, or the reason why there is none."""
+    """Return a scan plan for a source, or the reason why there is none."""
     scan = scan_source(source, request)
     if isinstance(scan, str):
         return scan
@@ -123,7 +123,7 @@ def plan_scan(source: ParquetSource, request: FrameQuery) -> ScanPlan | str:
 
 
 def _in_clock_units(scan: ScanSource, request: FrameQuery) -> list[RowGroup]:
-    """The row groups with their extents as the clock's numbers, where the footers tell them."""
+    """Return the row groups with their extents in clock numbers, as far as the footers contain them."""
     kind = scan.schema.field(request.on).type
     known = [group for group in scan.row_groups if group.low is not None]
     low = request.clock.read(pa.array([group.low for group in known], kind)).numbers.tolist()
@@ -133,9 +133,9 @@ def _in_clock_units(scan: ScanSource, request: FrameQuery) -> list[RowGroup]:
 
 
 def _measured(scan: ScanSource, request: FrameQuery, found: list[RowGroup]) -> list[RowGroup] | None:
-    """The row groups with the extents that their footers lack, read by a job; None if `on` is null somewhere.
+    """Run a job that reads the extents missing from the footers. Return None if `on` contains a null.
 
-    Spark writes timestamps without statistics unless told otherwise, so this is no rare case.
+    This is common: by default, Spark writes timestamps without statistics.
     """
     unknown = [i for i, group in enumerate(found) if group.low is None]
     if not unknown:
@@ -154,7 +154,7 @@ def _measured(scan: ScanSource, request: FrameQuery, found: list[RowGroup]) -> l
 
 
 def _measure(groups: list[RowGroup], path: str, request: FrameQuery) -> MapInArrow:
-    """The function that reads `on` of row groups and tells its extent."""
+    """Return the function that reads `on` of row groups and reports its extent."""
     clock, on = request.clock, request.on
 
     def measure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -167,7 +167,7 @@ def _measure(groups: list[RowGroup], path: str, request: FrameQuery) -> MapInArr
 
 
 def scan_frames(source: ParquetSource, plan: ScanPlan, schema: StructType) -> DataFrame:
-    """Frames by a scan of chunks; their seams are reconciled where there is more than one."""
+    """Compute frames by scanning chunks, and reconcile the seams if there is more than one chunk."""
     tasks = source.spark.range(0, len(plan.chunks), 1, len(plan.chunks))
     if len(plan.chunks) == 1:
         return tasks.mapInArrow(plainly(_frame_whole(plan)), schema)
@@ -176,7 +176,7 @@ def scan_frames(source: ParquetSource, plan: ScanPlan, schema: StructType) -> Da
 
 
 def _speculate(plan: ScanPlan) -> MapInArrow:
-    """The function of the first stage: frame each chunk from the empty state."""
+    """Return the function of the first stage: it frames each chunk from the empty state."""
 
     def run_chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in task_numbers(batches):
@@ -187,7 +187,7 @@ def _speculate(plan: ScanPlan) -> MapInArrow:
 
 
 def _replay(plan: ScanPlan) -> ReplayChunk:
-    """How a chunk's tuples are read again."""
+    """Return the function that reads a chunk's rows again."""
 
     def replay(number: int, tuples: list[pa.Table], keys: list[pa.Array]) -> Iterator[RowBatch]:
         return read_again(plan.request, plan.layout(), keys, plan.reader.tables(plan.chunks[number], little=True))
@@ -196,7 +196,7 @@ def _replay(plan: ScanPlan) -> ReplayChunk:
 
 
 def _frame_whole(plan: ScanPlan) -> MapInArrow:
-    """The function of the only task, where one chunk is all there is."""
+    """Return the function of the only task, if there is a single chunk."""
 
     def frame(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in task_numbers(batches):
@@ -210,6 +210,6 @@ def _frame_whole(plan: ScanPlan) -> MapInArrow:
 
 
 def task_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
-    """The numbers of the chunks that a task was given."""
+    """Yield the numbers of the chunks assigned to a task."""
     for batch in batches:
         yield from batch.column(0).to_pylist()

@@ -1,9 +1,9 @@
-"""The shuffle plan: any scheme over any DataFrame. Spark brings groups together and sorts by `on`, the kernel frames.
+"""The shuffle plan: any scheme over any DataFrame. Spark groups and sorts the rows; the kernel frames them.
 
-Only the columns that are needed are shuffled, and predicates are evaluated by Catalyst before that. A partition is
-sorted by `on` alone, its groups mixed: a single number is what Spark sorts fastest, and the kernel takes many groups
-at once. Only the groups' states are kept from one record batch to the next, so memory does not grow with a group's
-size.
+Only the columns that the query needs are shuffled, and Catalyst evaluates predicates before the shuffle. A partition is
+sorted by `on` alone, with its groups interleaved: Spark sorts a single number fastest, and the kernel takes many groups
+at once. Only the state of the groups is carried from one record batch to the next, so memory does not grow with the
+size of a group.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from windrow.spark.resolve.predicates import condition
 
 
 def shuffle_frames(df: DataFrame, request: FrameQuery, schema: StructType) -> DataFrame:
-    """Frames by a sort within groups and the kernel."""
+    """Compute frames with a sort within groups and the kernel."""
     tuples, layout = select_tuples(df, request)
     together = tuples.repartition(*layout.by) if layout.by else tuples.repartition(1)
     ordered = together.sortWithinPartitions(layout.on)
@@ -34,7 +34,7 @@ def shuffle_frames(df: DataFrame, request: FrameQuery, schema: StructType) -> Da
 
 
 def select_tuples(df: DataFrame, request: Query[Any], whole_as: str | None = None) -> tuple[DataFrame, Layout]:
-    """What the kernel reads, under names of our own; the whole tuple comes along if it is given a name."""
+    """Select what the kernel reads, under internal names. If `whole_as` is given, add the whole row under that name."""
     by = tuple(f"by{i}" for i in range(len(request.by)))
     ties = tuple(f"tie{i}" for i in range(len(request.order_by)))
     predicates = {name: f"p_{name}" for name in request.predicates}
@@ -52,7 +52,7 @@ def select_tuples(df: DataFrame, request: Query[Any], whole_as: str | None = Non
 
 
 def read_column(name: str) -> Callable[[pa.Table], pa.BooleanArray]:
-    """How to read a predicate that is a column already."""
+    """Return a function that reads a predicate which is already evaluated as a column."""
 
     def read(table: pa.Table) -> pa.BooleanArray:
         return table.column(name).combine_chunks()
@@ -61,7 +61,7 @@ def read_column(name: str) -> Callable[[pa.Table], pa.BooleanArray]:
 
 
 def frame_sorted(request: FrameQuery, layout: Layout) -> MapInArrow:
-    """The function that a Spark task runs over its record batches, which are sorted by `on`, groups mixed."""
+    """Return the function that a Spark task runs over its record batches, sorted by `on` with groups interleaved."""
 
     def frame(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reader, framer = Reader(request, layout), request.framer()

@@ -1,8 +1,8 @@
-"""Sums of integers by Catalyst, exact in whatever order rows come and partitions merge.
+"""Sums of integers in Catalyst, exact in whatever order rows arrive and partitions merge.
 
-Spark's own sum of 64-bit integers fails, wraps or is null as soon as it is past 64 bits on the way, even if later rows
-bring it back. So a 64-bit value is split into two halves of 32 bits, whose sums cannot get that far before there are
-four billion rows. What remains past 64 bits when the halves are put together is refused, as by the kernel.
+Spark's own sum of 64-bit integers fails, wraps or becomes null as soon as an intermediate result exceeds 64 bits, even
+if later rows bring it back. So each 64-bit value is split into two halves of 32 bits, whose sums cannot overflow before
+there are four billion rows. If the combined sum still exceeds 64 bits, the query fails, as in the kernel.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from windrow.aggregates import AggregateFunction
 
 HALF = 2**31
 PAST = 2**40
-"""More carries than any sum has: a sum of halves that is past 64 bits itself."""
+"""More carries than any sum can have. Marks a sum of halves that itself exceeds 64 bits."""
 
 
 def whole_sum(value: Column, kind: pa.DataType, aggregate: AggregateFunction) -> Column:
-    """Return the sum of an integer column, which is null without values and fails if it does not fit in 64 bits."""
+    """Return the sum of an integer column. It is null without values, and fails if it does not fit into 64 bits."""
     refused = F.raise_error(F.lit(f"{aggregate!r} is past 64 bits; cast column {aggregate.column!r} to double"))
     if kind.bit_width < 64:
         total, fits = F.try_sum(value), F.try_sum(value).isNotNull()
@@ -42,9 +42,9 @@ def sum_state(value: Column, kind: pa.DataType) -> list[Column]:
 
 
 def _halves(value: Column) -> tuple[Column, Column]:
-    """The sum as a multiple of 2^32, null if that is past 64 bits itself, and the rest, from 0 to 2^32 - 1.
+    """Return the sum as a multiple of 2^32 (null if that exceeds 64 bits) and the remainder, from 0 to 2^32 - 1.
 
-    The lower halves are signed, so that small numbers, negative ones too, are all in them.
+    The lower halves are signed, so small numbers, including negative ones, fit into them entirely.
     """
     bit = F.shiftright(value, 31).bitwiseAND(_long(1))
     upper = F.try_sum(F.shiftright(value, 32) + bit)
@@ -53,7 +53,7 @@ def _halves(value: Column) -> tuple[Column, Column]:
 
 
 def _together(high: Column, low: Column) -> Column:
-    """The lowest 64 bits."""
+    """Return the lowest 64 bits."""
     return F.shiftleft(high, 32).bitwiseOR(low)
 
 

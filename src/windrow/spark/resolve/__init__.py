@@ -1,1 +1,1 @@
-"""From a user's arguments to a query: every name, type and text is checked before any Spark job starts."""
+"""Turn a user's arguments into a query. Every name, type and expression is checked before any Spark job starts."""

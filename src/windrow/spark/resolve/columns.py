@@ -1,4 +1,4 @@
-"""From a user's words to a request: every name, type and text is checked before any Spark job starts."""
+"""Find the columns that a query uses by role, and check their names and types."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def resolve_roles(
     order_by: str | Sequence[str] | None,
     attributes: Mapping[str, str] | None = None,
 ) -> tuple[str, tuple[str, ...], tuple[str, ...], dict[str, AggregateFunction], dict[str, pa.DataType]]:
-    """The columns that are asked for by role, as the table spells them, and their types.
+    """Return the columns of each role, spelled as in the table, and their types.
 
-    `attributes` are more columns that are read, each with the role in which it is.
+    `attributes` maps further columns that the query reads to the role to name in errors.
     """
     columns = Columns(df)
     on = columns.find(on, "on")
@@ -51,7 +51,7 @@ def resolve_roles(
 
 
 class Columns:
-    """The columns of a DataFrame, found by name as Spark finds them: letter case does not matter unless it must."""
+    """The columns of a DataFrame, looked up as Spark does: case matters only if the session says so."""
 
     def __init__(self, df: DataFrame) -> None:
         self._spark = df.sparkSession
@@ -59,11 +59,11 @@ class Columns:
         self.names = [field.name for field in self._fields]
 
     def find(self, name: Any, role: str) -> str:
-        """The one column of that name, as the table spells it."""
+        """Return the only column of that name, spelled as in the table."""
         return self.field(name, role).name
 
     def find_all(self, names: str | Sequence[str] | None, role: str) -> tuple[str, ...]:
-        """One or several columns, none of them twice."""
+        """Return one or several columns; reject duplicates."""
         if not isinstance(names, Sequence | None):
             raise SpecError(f"{role}: {quoted(names)} is neither the name of a column nor a list of names")
         listed = [] if names is None else [names] if isinstance(names, str) else list(names)
@@ -72,7 +72,7 @@ class Columns:
         return found
 
     def field(self, name: Any, role: str) -> StructField:
-        """The one column of that name, with its type."""
+        """Return the only column of that name, with its type."""
         if not isinstance(name, str):
             raise SpecError(
                 f"{role}: {quoted(name)} is no name of a column; the columns are {', '.join(map(repr, self.names))}"
@@ -92,12 +92,12 @@ class Columns:
         return self._spark.conf.get("spark.sql.caseSensitive") == "true"
 
     def arrow_types(self, names: Iterable[str]) -> dict[str, pa.DataType]:
-        """The Arrow type of each column; a name that was written in other letters is found as well."""
+        """Return the Arrow type of each column. Names may differ from the table's in case."""
         return {name: arrow_type(self.field(name, "type"), name) for name in names}
 
 
 def arrow_type(field: StructField, name: str) -> pa.DataType:
-    """The Arrow type in which Spark hands over a column."""
+    """Return the Arrow type in which Spark hands over a column."""
     try:
         return to_arrow_type(field.dataType)
     except PySparkException:
@@ -108,7 +108,7 @@ def arrow_type(field: StructField, name: str) -> pa.DataType:
 
 
 def check_aggregates(agg: Any) -> dict[str, AggregateFunction]:
-    """The aggregates by result name, or a refusal."""
+    """Return the aggregates by result name; reject anything else."""
     if agg is None:
         return {}
     if not isinstance(agg, Mapping):
@@ -127,7 +127,7 @@ def check_aggregates(agg: Any) -> dict[str, AggregateFunction]:
 
 
 def check_compiles(aggregate: AggregateFunction) -> None:
-    """Compile a user's aggregate here and now, so that what numba does not like is known before any job runs."""
+    """Compile a user-defined aggregate on the driver, so that numba's errors appear before any job runs."""
     if aggregate.builtin:
         return
     try:
@@ -145,7 +145,7 @@ def check_compiles(aggregate: AggregateFunction) -> None:
 
 
 def check_keys(types: Mapping[str, pa.DataType], keys: Sequence[str], role: str = "by") -> None:
-    """Refuse to group or to order by what has no plain equality and order."""
+    """Reject columns to group or order by whose type has no plain equality and order."""
     for key in keys:
         if pa.types.is_nested(types[key]) or pa.types.is_null(types[key]):
             raise TypeMismatchError(
@@ -154,7 +154,7 @@ def check_keys(types: Mapping[str, pa.DataType], keys: Sequence[str], role: str 
 
 
 def check_distinct(names: Sequence[str], where: str) -> None:
-    """Refuse two columns of one name; Spark does not tell letters of different case apart."""
+    """Reject two columns of the same name. Spark ignores case."""
     seen: set[str] = set()
     for name in names:
         if name.lower() in seen:
@@ -163,13 +163,13 @@ def check_distinct(names: Sequence[str], where: str) -> None:
 
 
 def column(name: str) -> Column:
-    """A column by its literal name, dots and backticks included."""
+    """Return a column by its literal name, including dots and backticks."""
     escaped = name.replace("`", "``")
     return F.col(f"`{escaped}`")
 
 
 def _check_divisors(df: DataFrame, predicate: str, option: str) -> None:
-    """Refuse to divide by a zero that is written out, where Spark would do so at the first row."""
+    """Reject division by a literal zero if Spark would fail on it at the first row."""
     part = zero_division(predicate)
     if part and (df.sparkSession.conf.get("spark.sql.ansi.enabled") or "").lower() == "true":
         raise SpecError(f"{option}: {quoted(predicate)}: {quoted(part)} divides by zero")

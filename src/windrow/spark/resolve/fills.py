@@ -1,4 +1,4 @@
-"""What `fill` was asked for: where frames and tuples meet. Names and types are settled before any Spark job starts."""
+"""Turn the arguments of `fill` into a query. Names and types are checked before any Spark job starts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FRAME_NEEDS = "a frame needs its group, its number, its start and its end"
 
 @dataclass(frozen=True)
 class FillQuery:
-    """The columns of both tables by role, and the types in which they are compared."""
+    """A resolved call of `fill`: the columns of both tables by role, and the types in which they are compared."""
 
     on: str
     start: str
@@ -56,12 +56,12 @@ class FillQuery:
 
     @property
     def accumulators(self) -> list[Accumulator]:
-        """What keeps the aggregates."""
+        """The accumulators of the aggregates."""
         return [Accumulator.of(aggregate, self.types) for aggregate in self.agg.values()]
 
     @property
     def values(self) -> list[str | None]:
-        """The columns of the aggregates, one after the other; none for a count of tuples."""
+        """The columns that the aggregates read, in order; None for a count of rows."""
         return [name for aggregate in self.agg.values() for name in aggregate.columns or (None,)]
 
 
@@ -73,7 +73,7 @@ def meet(
     agg: Mapping[str, AggregateFunction] | None,
     order_by: str | Sequence[str] | None,
 ) -> FillQuery:
-    """Settle what was asked for, or raise the one error that says what is wrong with it."""
+    """Resolve the arguments, or raise an error that says what is wrong with them."""
     left, right = Columns(framed), Columns(tuples)
     on = right.find(on, "on")
     keys = right.find_all(by, "by")
@@ -140,7 +140,7 @@ def _common_key(name: str, framed: DataType, tuples: DataType) -> DataType:
 
 
 def _common(kinds: Sequence[DataType], mixed: bool) -> DataType | None:
-    """The type in which values are compared: numbers are widened, anything else must be of one type already."""
+    """Return the type in which to compare values. Numbers are widened; other values must already have the same type."""
     if all(kind == kinds[0] for kind in kinds):
         return kinds[0]
     if all(isinstance(kind, INTEGERS) for kind in kinds):
@@ -150,9 +150,9 @@ def _common(kinds: Sequence[DataType], mixed: bool) -> DataType | None:
 
 
 def settle(framed: DataFrame, tuples: DataFrame, meeting: FillQuery, nulls_on: str) -> DataFrame:
-    """Refuse frames without a place; apply the policy to tuples without one, and give those that are left.
+    """Reject frames with nulls, apply the policy to rows with nulls, and return the remaining rows.
 
-    Of a stream that can only be known when its rows are there.
+    For streams, this happens when the rows arrive.
     """
     if not framed.isStreaming:
         _refuse_frames(framed, meeting)
@@ -175,7 +175,7 @@ def _settle_tuples(tuples: DataFrame, meeting: FillQuery, nulls_on: str) -> Data
 
 
 def aggregate_fields(tuples: DataFrame, meeting: FillQuery) -> list[StructField]:
-    """The result columns of the aggregates; one that gives values of its column has that column's type."""
+    """Return the result columns of the aggregates. One that returns values of its column keeps its type."""
     columns = Columns(tuples)
     kept = {f.name: f.dataType for f in tuples.schema.fields}
     fields = []

@@ -1,4 +1,4 @@
-"""From a user's arguments to a query for frames."""
+"""Turn a user's arguments into a query for frames."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def resolve(
     order_by: str | Sequence[str] | None,
     analyse: Callable[[DataFrame, Any, str], None] | None = None,
 ) -> FrameQuery:
-    """The request for a framing, or the one error that says what is wrong with it.
+    """Return the query for a framing, or raise an error that says what is wrong with the arguments.
 
-    `analyse` checks a predicate against the table; by default Spark's analyser does.
+    `analyse` checks a predicate against the table. By default, Spark's analyzer does.
     """
     if not isinstance(scheme, Scheme):
         raise SpecError(f"scheme: {quoted(scheme)} is no framing scheme; give one such as wr.Threshold('speed < 40')")

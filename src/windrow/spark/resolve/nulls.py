@@ -1,4 +1,4 @@
-"""Nulls where none may be: counted before anything else runs, refused or dropped, never passed over in silence."""
+"""Nulls where none are allowed: counted before anything else runs, then rejected or dropped, never ignored silently."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ FORBIDDEN = "nulls='error' forbids that"
 
 
 def check_policy(nulls_on: str) -> None:
-    """Refuse an unknown policy."""
+    """Reject an unknown policy."""
     if not is_one_of(nulls_on, POLICIES):
         raise SpecError(f"nulls_on: {quoted(nulls_on)} is not a policy; it must be one of {', '.join(POLICIES)}")
 
 
 def settle_nulls(df: DataFrame, request: Query[Any], nulls_on: str) -> DataFrame:
-    """Count the nulls in `on`, in `by`, and in what `nulls="error"` guards; raise, or drop the rows and say how many.
+    """Count the nulls in `on`, in `by` and where `nulls="error"` forbids them; raise, or drop the rows with a warning.
 
-    Columns that the schema declares free of nulls are not looked at; if none is left, no job runs.
+    Columns that the schema declares as non-null are not checked. If no others remain, no job runs.
     """
     lacking = may_lack(df, [request.on, *request.by], request.types)
     guarded = _guarded(df, request)
@@ -45,7 +45,7 @@ def settle_nulls(df: DataFrame, request: Query[Any], nulls_on: str) -> DataFrame
 def drop_lacking(
     df: DataFrame, lacking: dict[str, Column], counts: dict[str, int], on: str, nulls_on: str
 ) -> DataFrame:
-    """Apply the policy to the rows whose `on` or `by` lacks a value."""
+    """Apply the policy to the rows whose `on` or `by` is null or NaN."""
     report_nulls(on, {name: counts[name] for name in lacking}, nulls_on)
     found = [lacking[name] for name in lacking if counts[name]]
     return df.where(~reduce(or_, found)) if found else df
@@ -62,14 +62,14 @@ def report_nulls(on: str, counts: dict[str, int], nulls_on: str) -> None:
 
 
 def refuse_nulls(counts: dict[str, int], advice: str) -> None:
-    """Raise if anything was counted."""
+    """Raise if any count is positive."""
     for what, n in counts.items():
         if n:
             raise DataError(f"{what} is null or NaN in {n} row{'s' if n > 1 else ''}: {advice}")
 
 
 def count_rows(df: DataFrame, tests: dict[str, Column]) -> dict[str, int]:
-    """How many rows pass each test, in one job."""
+    """Return how many rows pass each test, in one job."""
     counts = df.agg(*(F.count_if(test).alias(f"n{i}") for i, test in enumerate(tests.values())))
     with own_errors():
         row = counts.collect()[0]
@@ -77,7 +77,7 @@ def count_rows(df: DataFrame, tests: dict[str, Column]) -> dict[str, int]:
 
 
 def may_lack(df: DataFrame, names: Sequence[str], types: Mapping[str, pa.DataType]) -> dict[str, Column]:
-    """Tests for a null or NaN in those of the columns that may have one."""
+    """Return tests for a null or NaN in each of the columns that may contain one."""
     nullable = {field.name: field.nullable for field in df.schema.fields}
     return {name: _lacks(name, types[name]) for name in names if nullable[name] or pa.types.is_floating(types[name])}
 
@@ -88,7 +88,7 @@ def _lacks(name: str, kind: pa.DataType) -> Column:
 
 
 def _guarded(df: DataFrame, request: Query[Any]) -> dict[str, Column]:
-    """What `nulls="error"` forbids to be null."""
+    """Return tests for the nulls that `nulls="error"` forbids."""
     if request.nulls != "error":
         return {}
     tests = {f"the predicate {text!r}": condition(text).isNull() for text in request.predicates.values()}
@@ -96,9 +96,9 @@ def _guarded(df: DataFrame, request: Query[Any]) -> dict[str, Column]:
 
 
 def settle_scanned(df: DataFrame, request: Query[Any], nulls_on: str) -> None:
-    """Count what Parquet's statistics do not: NaNs in `on` and `by`, and what `nulls="error"` forbids.
+    """Count what Parquet statistics do not: NaNs in `on` and `by`, and the nulls that `nulls="error"` forbids.
 
-    Where there is neither, no job runs.
+    If there is nothing to count, no job runs.
     """
     floats = [name for name in (request.on, *request.by) if pa.types.is_floating(request.types[name])]
     tests = {name: F.isnan(column(name)) for name in floats}

@@ -1,4 +1,4 @@
-"""Predicates over the columns of a DataFrame: checked by Spark's analyser before any job starts."""
+"""Predicates over the columns of a DataFrame, checked by Spark's analyzer before any job starts."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from windrow.spark.resolve.columns import (
 
 
 def condition(predicate: Any) -> Column:
-    """A predicate as a column expression."""
+    """Return a predicate as a column expression."""
     return F.expr(predicate) if isinstance(predicate, str) else predicate
 
 
 def check_condition(df: DataFrame, predicate: Any, option: str) -> None:
-    """Let Spark analyse a predicate, and say in one sentence what it does not like."""
+    """Let Spark analyze a predicate, and report any error in one sentence."""
     shown = quoted(predicate) if isinstance(predicate, str) else str(predicate)[:QUOTED]
     try:
         kind: DataType = df.select(condition(predicate).alias("it")).schema.fields[0].dataType
-        # Within an aggregate it is analysed row by row: aggregates, window functions and chance are refused.
+        # Inside an aggregate, Spark analyzes it as an expression per row: aggregates, window functions and random
+        # functions are rejected.
         _ = df.agg(F.count(condition(predicate))).schema
     except (AnalysisException, ParseException) as error:
         explain_analysis(error, option, shown, df.columns)
-    except (PySparkException, Py4JError) as error:  # such as of a lambda by itself, which the analyser cannot type
+    except (PySparkException, Py4JError) as error:  # e.g. for a bare lambda, which the analyzer cannot type
         said = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise SpecError(f"{option}: {shown} is no condition that Spark understands: {quoted(said)}") from None
     if isinstance(predicate, str):
@@ -43,9 +44,9 @@ def check_condition(df: DataFrame, predicate: Any, option: str) -> None:
 
 
 def _check_patterns(df: DataFrame, predicate: str, option: str) -> None:
-    """Let Spark compile the regular expressions of a predicate, which it would do for the first row; no job runs.
+    """Let Spark compile the regular expressions of a predicate before it would do so at the first row.
 
-    What has a backslash may be read differently by the two parsers, and is left to Spark.
+    No job runs. The two parsers may read a backslash differently, so patterns with one are left to Spark.
     """
     for pattern in literal_patterns(predicate):
         try:
@@ -58,7 +59,7 @@ def _check_patterns(df: DataFrame, predicate: str, option: str) -> None:
 
 
 def explain_analysis(error: PySparkException, option: str, shown: str, names: Sequence[str]) -> NoReturn:
-    """Turn what Spark's analyser says into one of our errors."""
+    """Raise the Windrow error for an error of Spark's analyzer."""
     kind = error.getCondition() or ""
     said = str(error).strip().splitlines()[0]
     if kind.startswith(("UNRESOLVED_COLUMN", "UNRESOLVED_FIELD")):

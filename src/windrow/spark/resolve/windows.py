@@ -1,4 +1,4 @@
-"""From a user's arguments to a query for windows."""
+"""Turn a user's arguments into a query for windows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from windrow.windows import Keep, Window
 from windrow.windows.query import WindowOptions, WindowQuery
 
 AUTO = "auto"
-"""What says that the planner chooses."""
+"""The value of `using=` that lets the planner choose."""
 
 
 def resolve_windows(
@@ -37,9 +37,9 @@ def resolve_windows(
     using: Any = AUTO,
     sorts: bool = True,
 ) -> tuple[WindowQuery, tuple[str, ...]]:
-    """The request for windows, and why its aggregates are kept as they are; or the one error that says what is wrong.
+    """Return the query for windows and the reasons for how its aggregates are stored, or raise an error.
 
-    Unless the plan `sorts`, no synopsis is chosen: they take tuples in order.
+    Without `sorts`, no synopsis is chosen, because synopses need rows in order.
     """
     for option, value in (("empty", empty), ("only_changed", only_changed)):
         check_switch(value, option)
@@ -52,7 +52,7 @@ def resolve_windows(
     if not slide.agg:
         raise SpecError("agg: windows without an aggregate tell nothing; give one such as {'cars': wr.sum('volume')}")
     slide.check()
-    # A stream must choose alike when it is started again, whatever was calibrated in between.
+    # A restarted stream must make the same choice, even if the model has been recalibrated in the meantime.
     chosen = choose(slide, shipped_model if df.isStreaming else current_model, asked if sorts else slide.agg)
     keeps = {name: choice.keep for name, choice in chosen.items() if choice.keep is not None}
     if keeps:
@@ -65,7 +65,7 @@ def resolve_windows(
 
 
 def named_windows(windows: Any) -> tuple[dict[str, Window], bool]:
-    """Kinds of windows by name, and whether there are names: not if there is just one."""
+    """Return the windows by name, and whether the result shows the names: it does not for a single window."""
     if isinstance(windows, Window):
         return {repr(windows): windows}, False
     listed = isinstance(windows, Sequence) and not isinstance(windows, str)
@@ -85,7 +85,7 @@ def named_windows(windows: Any) -> tuple[dict[str, Window], bool]:
 
 
 def named_synopses(using: Any, agg: Mapping[str, AggregateFunction]) -> dict[str, Keep | None]:
-    """What keeps each aggregate that it is said for: a synopsis, or panes, which is None. The others are `AUTO`."""
+    """Return the requested synopsis per aggregate, or None for panes. Aggregates left to the planner are absent."""
     asked = using if isinstance(using, Mapping) else dict.fromkeys(agg, using)
     for name in asked:
         if name not in agg:
