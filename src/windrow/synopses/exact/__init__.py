@@ -1,1 +1,1 @@
-"""Exact synopses: the aggregate of a window without error."""
+"""Exact synopses: they answer the aggregate of a window without error."""

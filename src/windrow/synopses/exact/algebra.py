@@ -1,7 +1,7 @@
-"""An aggregate's functions over states that stay in registers, specialised by the aggregate's tag.
+"""An aggregate's functions over states held in registers, specialised by the aggregate's tag.
 
-A state is a tuple of numbers of one type, that of the array it is kept in. So the compiler sees tuples of one shape
-wherever an aggregate's own functions mix integers and floats.
+A state is a tuple of numbers of one type, the type of the array that stores it. The compiler thus sees tuples of one
+shape even where an aggregate's own functions mix integers and floats.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from numba.extending import overload
 from windrow.aggregates.engine.tags import owner_of
 
 WITHOUT_COUNTING = {"_nrt": False}
-"""Nothing here allocates, so nothing needs to count references to arrays: doing it takes longer than all the rest."""
+"""Disables reference counting. Nothing here allocates, and counting would take longer than the work itself."""
 move = njit(**WITHOUT_COUNTING)
-"""Compiles a function that others are made of."""
+"""Compiles a building block of the kernels."""
 
 
 def state_at(tag: Any, numbers: Any, k: Any) -> Any:
-    """State `k` as a tuple."""
+    """Return state `k` as a tuple."""
 
 
 def zero_state(tag: Any, numbers: Any) -> Any:
-    """The state of no values, as constants that the compiler knows."""
+    """Return the state of no values, as compile-time constants."""
 
 
 def put_state(tag: Any, numbers: Any, k: Any, state: Any) -> None:
@@ -34,51 +34,51 @@ def put_state(tag: Any, numbers: Any, k: Any, state: Any) -> None:
 
 
 def state_in(tag: Any, columns: Any, k: Any) -> Any:
-    """State `k` as a tuple, of states whose first numbers are in one row, whose second ones in the next, and so on."""
+    """Return state `k` as a tuple, from states stored by column: row i holds the i-th number of each state."""
 
 
 def put_in(tag: Any, columns: Any, k: Any, state: Any) -> None:
-    """Write a tuple as state `k` of such states."""
+    """Write a tuple as state `k` of states stored by column."""
 
 
 def added(tag: Any, numbers: Any, state: Any, x: Any) -> Any:
-    """The state with one more value."""
+    """Return the state with one more value."""
 
 
 def removed(tag: Any, numbers: Any, state: Any, x: Any) -> Any:
-    """The state with one value less."""
+    """Return the state with one value removed."""
 
 
 def merged(tag: Any, numbers: Any, a: Any, b: Any) -> Any:
-    """The state of the values behind `a` followed by those behind `b`."""
+    """Return the state of the values of `a` followed by those of `b`."""
 
 
 def finished(tag: Any, state: Any) -> Any:
-    """The result of a state."""
+    """Return the result of a state."""
 
 
 def width_of(owner: Any) -> int:
-    """How many numbers a state has."""
+    """Return how many numbers a state has."""
     return len(owner.zero(False) if owner.keeps_integers else owner.zero())
 
 
 def _own(owner: Any, function: Any) -> Any:
-    """One of an aggregate's functions, compiled.
+    """Return one of an aggregate's functions, compiled.
 
-    A user's division by zero is an error, as in Python. The built-in functions look beforehand whether there is
-    anything to divide by, and without the compiler's own check their loops can run for four elements at a time.
+    In a user's function, division by zero raises, as in Python. The built-in functions check the divisor themselves;
+    without the compiler's check, their loops can be vectorised.
     """
     return njit(error_model="numpy" if owner.builtin else "python", **WITHOUT_COUNTING)(function)
 
 
 def _options_of(owner: Any) -> Any:
-    """How a tag gives the last arguments of an aggregate's functions."""
+    """Return a function from a tag to the trailing arguments of the aggregate's functions."""
     return move(lambda tag: (tag.options,)) if owner.has_options else move(lambda tag: ())
 
 
 @cache
 def _cast(width: int) -> Any:
-    """A compiled function that gives the numbers of a tuple the type of an array's elements."""
+    """Return a compiled function that casts the numbers of a tuple to the type of an array."""
     last = width - 1
     if not last:
         return move(lambda numbers, state: (numbers.dtype.type(state[0]),))
@@ -88,7 +88,7 @@ def _cast(width: int) -> Any:
 
 @cache
 def _row(width: int) -> Any:
-    """A compiled function that gives a row of a matrix as a tuple; reading number by number, it makes no view."""
+    """Return a compiled function that reads a row of a matrix as a tuple, number by number, without a view."""
     last = width - 1
     if not last:
         return move(lambda numbers, k: (numbers[k, 0],))
@@ -98,7 +98,7 @@ def _row(width: int) -> Any:
 
 @cache
 def _column(width: int) -> Any:
-    """The same for a column of a matrix."""
+    """Return a compiled function that reads a column of a matrix as a tuple."""
     last = width - 1
     if not last:
         return move(lambda numbers, k: (numbers[0, k],))

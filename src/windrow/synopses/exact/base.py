@@ -1,4 +1,4 @@
-"""What all exact synopses share: a window of flat arrays, the compiled loops over it, its way to bytes and back."""
+"""The base of exact synopses: a window of flat arrays, the compiled loops over it, saving and loading."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ NEVER_ASKED = When(NO_INSTANTS, NO_INSTANTS)
 
 
 class ExactSynopsis(Synopsis):
-    """A synopsis whose answers are those of recomputation, of any aggregate that is an algebra.
+    """A synopsis of any aggregate with a state of numbers, whose answers equal those of recomputation.
 
-    Over integers, ask for `integral=True`: aggregates that keep integers then keep 64-bit ones, exactly. An answer over
-    fewer elements than the aggregate needs is None, or NaN among those of `roll`.
+    With `integral=True`, values are integers, and aggregates that keep integers keep them as 64-bit ones, exactly. An
+    answer over fewer values than the aggregate needs is None, or NaN in the result of `roll`.
     """
 
     retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count", "time"})
@@ -36,9 +36,9 @@ class ExactSynopsis(Synopsis):
     deterministic: ClassVar[bool] = True
     error: ClassVar[str] = "none"
     version: ClassVar[int] = 2
-    """Of the state as bytes; to be raised when the arrays of a window change their meaning."""
+    """The version of the saved state; raise it when the meaning of a window's arrays changes."""
     ordered: ClassVar[bool] = True
-    """Whether elements must come in the order of their `on`."""
+    """Whether values must arrive in the order of their `on`."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class ExactSynopsis(Synopsis):
 
     @classmethod
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
-        """Why this synopsis does not apply: the aggregate is none of single numbers, or its state no tuple of them."""
+        """Return why this synopsis does not apply: the aggregate reads several columns, or its state is not numeric."""
         if aggregate.reads > 1:
             return f"it keeps single numbers, and {aggregate!r} reads {aggregate.reads} columns side by side"
         if aggregate.form != "numbers":
@@ -74,22 +74,22 @@ class ExactSynopsis(Synopsis):
 
     @abstractmethod
     def empty(self) -> Any:
-        """A window without elements: a named tuple of flat arrays, with moves in `rolling.MOVES`."""
+        """Return an empty window: a named tuple of flat arrays, with moves in `rolling.MOVES`."""
 
     @abstractmethod
     def grown(self, window: Any) -> Any:
-        """The same window with room for more elements."""
+        """Return the same window with room for more values."""
 
     @abstractmethod
     def live(self, window: Any) -> Any:
-        """The same window without room for more than it has, its positions starting at 0."""
+        """Return the same window without spare room, with positions starting at 0."""
 
     def check(self, window: Any) -> None:
-        """Refuse a saved window whose cursors are not places in it."""
+        """Raise if the cursors of a saved window are out of range."""
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """What a saved state must have been made with, to go on from it."""
+        """The arguments that a saved state must match."""
         return {
             "aggregate": repr(self.aggregate),
             "length": int(self.retention.length),
@@ -98,17 +98,17 @@ class ExactSynopsis(Synopsis):
         }
 
     def update(self, on: Instants, x: Numbers) -> None:
-        """Take in the next elements, in order."""
+        """Add the next values, in order."""
         self._take_in(*self._elements(on, x))
 
     def query(self) -> Any:
-        """The aggregate of the elements in the window now; None if it is not defined for so few."""
+        """Return the aggregate of the values in the window, or None if it is undefined for so few."""
         answers = self._room(1)
         self._run(NO_INSTANTS, np.empty(0, self.dtype), 0, When(NOW, NO_INSTANTS), answers)
         return answers.results[0].item() if answers.sizes[0] >= self.aggregate.needs else None
 
     def roll(self, on: Instants, x: Numbers, every: int) -> Array:
-        """Take in elements and answer after each `every` of them."""
+        """Add values and return the answer after every `every`-th one."""
         check_every(every)
         return self._roll(*self._elements(on, x), int(every))
 
@@ -120,16 +120,16 @@ class ExactSynopsis(Synopsis):
 
     @property
     def nbytes(self) -> int:
-        """The memory that the window's arrays take."""
+        """The memory used by the window's arrays, in bytes."""
         return sum(array.nbytes for array in self.window)
 
     def save(self) -> bytes:
-        """The window as bytes, without the room it has for more elements."""
+        """Return the window as bytes, without its spare room."""
         arrays = {**self.live(self.window)._asdict(), "newest": np.array([self.newest])}
         return pack_arrays(type(self).__name__, self.version, self.arguments, arrays)
 
     def load(self, data: bytes) -> None:
-        """Go on from a window that was saved by a synopsis made with the same arguments."""
+        """Restore a window saved by a synopsis with the same arguments."""
         like = {**self.empty()._asdict(), "newest": np.zeros(1, np.int64)}
         arrays = unpack_arrays(data, type(self).__name__, self.version, self.arguments, like)
         newest = int(arrays.pop("newest")[0])
@@ -139,22 +139,22 @@ class ExactSynopsis(Synopsis):
         self.newest, self.window = newest, window
 
     def _room(self, n: int, *, sized: bool = True) -> Answers:
-        """Room for answers, and for how many elements each is of where that is not known anyway."""
+        """Return room for `n` answers and, if `sized`, for the number of values behind each."""
         states = np.empty((n if self.integral else 0, self.zero.shape[1]), self.dtype)
         return Answers(np.empty(n, self.result_dtype), np.empty(n if sized else 0, np.int64), states)
 
     def _take_in(self, on: Array, x: Array) -> None:
-        """Take in elements, one after the other."""
+        """Add values one by one."""
         self._run(on, x, 0, NEVER_ASKED, self._room(0))
 
     def _roll(self, on: Array, x: Array, every: int) -> Array:
-        """Take in elements, one after the other, and answer after each `every` of them."""
+        """Add values one by one and return the answer after every `every`-th one."""
         answers = self._room(x.size // every)
         self._run(on, x, every, NEVER_ASKED, answers)
         return defined(answers.results, answers.sizes, self.aggregate.needs)
 
     def _run(self, on: Array, x: Array, every: int, when: When, answers: Answers) -> None:
-        """Run the loop to the end, with more room whenever it asks for it."""
+        """Run the loop to the end, growing the window whenever it is full."""
         at = self._loop(self._tag, self.window, self.span, on, x, 0, 0, every, when, answers)
         while at < x.size:
             self.window = self.grown(self.window)
@@ -164,7 +164,7 @@ class ExactSynopsis(Synopsis):
             self.aggregate.check(answers.states)
 
     def _go_through(self, on: Array, x: Array, when: When, answers: Answers) -> None:
-        """Take in elements, and let time go on to each of the moments among them."""
+        """Add values, advancing the clock to each of the moments among them."""
         self.newest = max(self.newest, int(when.moments.max(initial=NEVER)))
         self._run(on, x, 0, when, answers)
 
@@ -172,7 +172,7 @@ class ExactSynopsis(Synopsis):
         self._go_through(NO_INSTANTS, np.empty(0, self.dtype), When(NOW, np.array([now])), self._room(0))
 
     def _elements(self, on: Instants, x: Numbers) -> tuple[Array, Array]:
-        """Elements as the loops take them, if they are ones that can come now."""
+        """Return values as the loops take them; raise if they are malformed or out of order."""
         on, x = as_instants(on), np.asarray(x)
         check_elements(on, x, self.dtype)
         if self.ordered and self.span.timed:
@@ -181,7 +181,7 @@ class ExactSynopsis(Synopsis):
 
 
 def defined(results: Array, sizes: npt.NDArray[np.int64], needs: int) -> Array:
-    """The results, with NaN for those of too few elements."""
+    """Return the results with NaN for those over too few values."""
     short = sizes < needs
     if not short.any():
         return results

@@ -1,4 +1,4 @@
-"""What rings of partials share that take in a batch as a whole, where the retention is one by count."""
+"""The base of rings of partials that process a batch as a whole if the retention is a count."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from windrow.synopses.exact.stacks import PartialsRing
 
 
 class BatchRing(PartialsRing):
-    """A ring of partials that is, or can be seen as, two stacks, and so can take in a batch as a whole."""
+    """A ring of partials that is, or can be viewed as, two stacks and can therefore process a batch as a whole."""
 
     def suits(self, n: int, every: int) -> bool:
-        """Whether a batch of `n` elements, answered after each `every` of them or never, is taken in as a whole."""
+        """Return whether a batch of `n` values, answered after every `every`-th or never, is processed as a whole."""
         return not self.span.timed
 
     def stacked(self) -> Any:
-        """The window as two stacks; what is done to them must be made known by `unstack`."""
+        """Return the window as two stacks; pass them to `unstack` after changing them."""
         return self.window
 
     def unstack(self, stacks: Any) -> None:
-        """Go on from two stacks."""
+        """Resume from two stacks."""
 
     def _take_in(self, on: Array, x: Array) -> None:
         if self.suits(x.size, 0):
@@ -46,22 +46,22 @@ class BatchRing(PartialsRing):
 
     @property
     def held(self) -> int:
-        """How many elements are in the window."""
+        """The number of values in the window."""
         return int(self.window.cursors[TAIL] - self.window.cursors[HEAD])
 
     def _take_whole(self, x: Array, every: int) -> Array:
-        """Take in a batch and answer after each `every` elements."""
+        """Add a batch and return the answer after every `every`-th value."""
         return self._take(x, self.span.length, every)
 
     def _take(self, x: Array, length: int, every: int) -> Array:
-        """Take in elements, or states of panes, with room for all that will be in the window at a time."""
+        """Add values, or states of panes, with room for the largest window they lead to."""
         cursors = self.window.cursors
         capacity = capacity_for(min(length, int(cursors[TAIL] - cursors[HEAD]) + len(x)))
         if capacity > len(self.window.partials):
             self.window = self._resized(self.window, capacity, int(cursors[HEAD]))
         answers = self._room(len(x) // every, sized=False)
         width = self.zero.shape[1]
-        # To note states of one or two numbers takes longer than to answer from them.
+        # Storing states of one or two numbers takes longer than answering from them.
         tiled = every == 1 and width > 2 and not self.integral
         tile = np.empty((2, width, bulk.TILE), self.dtype) if tiled else None
         stacks = self.stacked()
@@ -72,6 +72,6 @@ class BatchRing(PartialsRing):
         return answers.results
 
     def compiled(self, loop: Any) -> Any:
-        """A loop for this aggregate."""
+        """Return a loop for this aggregate."""
         owner: Any = type(self.aggregate)
         return specialised(loop, owner)

@@ -1,14 +1,32 @@
-"""Two stacks over a whole batch: a retention by count tells beforehand when they flip, so no element has to ask.
+"""Two stacks over a whole batch. A retention by count fixes in advance when they flip, so no value has to check.
 
-A window of the last R elements flips its stacks every R elements (known from van Herk, Gil and Werman). In such a block
-the states of the front stack are there already, one a row, those of the back stack follow from the elements, and each
-answer is one merge of a row of either. A block is cut into tiles that fit the fastest cache: for each, one loop goes
-through the elements, with the state in registers, and another answers, in which no step waits for the one before. Where
-answers are cheap or few, the first loop gives them itself.
+A window of the last R values flips its stacks every R values (the van Herk/Gil-Werman algorithm). After a flip, the
+front stack holds one state per row: the suffixes of the previous block. The back stack runs over the current block as a
+prefix. Each answer merges one suffix with one prefix. With R = 4, after the flip at `|`:
 
-What is added and merged, and in which order, is the same as element by element, and so is the window in the end.
+    values      x0      x1      x2      x3   |   x4      x5      x6      x7
+    front    [x0..x3][x1..x3][x2..x3] [x3]   |
+    back                                     |  [x4]  [x4..x5][x4..x6][x4..x7]
 
-Elements are numbers, or the states of panes: what is said of an element here holds for both.
+    answer after x4 = merge([x1..x3], [x4])         after x6 = merge([x3], [x4..x6])
+    answer after x5 = merge([x2..x3], [x4..x5])     after x7 = [x4..x7], and the stacks flip
+
+Two measures make this fast:
+
+- *Tiles.* A block is cut into tiles that fit the L1 cache. One loop runs over the values of a tile with the state in
+  registers and stores both states per value. A second loop answers; its iterations are independent. Where answers are
+  few or cheap, there is no tile and the first loop answers directly.
+- *Weaving.* If the next two blocks are available, the front stack of the block after is built in the same loop, from
+  the far end of the block. Its states go into the rows that the current front frees, hence in the opposite order
+  (`turned`). The second of the two blocks restores the order:
+
+    front rows     f0    f1    f2    f3      fi = [xi..x3]; f0 is not needed again
+    at the flip    g3    f1    f2    f3      g3 = [x7]
+    after x4       g3    g2    f2    f3      g2 = [x6..x7]
+    after x6       g3    g2    g1    g0      the next front stack, in reverse
+
+Values are added and merged in the same order as one by one, and the final window is the same. A "value" here is a
+number or the state of a pane.
 """
 
 from __future__ import annotations
@@ -35,17 +53,17 @@ from windrow.synopses.exact.ring import HEAD, TAIL
 from windrow.synopses.exact.stacks import BACK, SPLIT, flip
 
 TILE = 248
-"""Elements a tile. No power of two: the numbers of a state would all lie in the same few lines of the cache."""
+"""Values per tile. Not a power of two, which would map the numbers of a state to the same few cache lines."""
 FRONTS, BACKS = 0, 1
-"""Parts of a tile: the states of either stack that belong together."""
+"""Parts of a tile: the front and back states to be merged."""
 
 
 def alone(tag: Any, numbers: Any, x: Any, i: Any) -> Any:
-    """The state of element `i` and nothing else."""
+    """Return the state of value `i` alone."""
 
 
 def along(tag: Any, numbers: Any, state: Any, x: Any, i: Any) -> Any:
-    """The state with element `i` as well."""
+    """Return the state with value `i` added."""
 
 
 @overload(alone, strict=False, jit_options=WITHOUT_COUNTING)
@@ -64,7 +82,7 @@ def _along(tag: Any, numbers: Any, state: Any, x: Any, i: Any) -> Callable[..., 
 
 @move
 def _aggregate_backwards(tag: Any, rows: Any, x: Any) -> None:
-    """What a flip makes of a back stack of these elements: in each row, the state of its element and all later ones."""
+    """Write what a flip makes of these values: row i gets the state of value i and all later ones."""
     last = len(x) - 1
     state = alone(tag, rows, x, last)
     put_state(tag, rows, last, state)
@@ -83,9 +101,9 @@ def _answer(tag: Any, state: Any, given: int, answers: Any) -> None:
 
 @move
 def _push(tag: Any, numbers: Any, tile: Any, back: Any, x: Any, due: int, every: int, given: int, answers: Any) -> Any:
-    """Put elements on the back stack and answer from it; returns its state, and when and where the next answer is due.
+    """Push values onto the back stack and answer from it; return its state and the next answer's offset and index.
 
-    Of a tile, its states are noted instead, to be answered from later.
+    With a tile, store the states instead of answering.
     """
     for i in range(len(x)):
         back = along(tag, numbers, back, x, i)
@@ -102,7 +120,7 @@ def _push(tag: Any, numbers: Any, tile: Any, back: Any, x: Any, due: int, every:
 def _exchange(
     tag: Any, rows: Any, step: int, tile: Any, back: Any, x: Any, due: int, every: int, given: int, answers: Any
 ) -> Any:  # fmt: skip
-    """The same while there is a front stack, whose states are in the rows; it loses `step` elements each time."""
+    """Do the same with a front stack, whose states are in `rows`; it loses `step` values per value pushed."""
     for i in range(len(x)):
         back = along(tag, rows, back, x, i)
         if tile is not None:
@@ -120,10 +138,10 @@ def _weave(
     tag: Any, rows: Any, tile: Any, back: Any, x: Any, due: int, every: int, given: int, answers: Any,
     next_front: Any, later: Any, turned: bool,
 ) -> Any:  # fmt: skip
-    """The same while the next front stack is made of the elements at the other end of the block.
+    """Do the same while building the next front stack from the values at the far end of the block.
 
-    Its states go into the rows that become free, so they are in the opposite order. Neither of the two running states
-    waits for the other: both together take hardly longer than one.
+    Its states go into the rows that become free, in the opposite order. The two running states do not depend on each
+    other, so both together take little longer than one.
     """
     last = len(x) - 1
     for i in range(len(x)):
@@ -144,7 +162,7 @@ def _weave(
 
 @move
 def _answer_tile(tag: Any, both: bool, tile: Any, results: Any) -> None:
-    """Answers from the states of both stacks, or of the back stack where the front stack is empty."""
+    """Answer from the states of both stacks, or of the back stack alone if the front is empty."""
     fronts, backs = tile[FRONTS], tile[BACKS]
     if both:
         for i in range(results.size):
@@ -156,7 +174,7 @@ def _answer_tile(tag: Any, both: bool, tile: Any, results: Any) -> None:
 
 @move
 def _keep(tag: Any, partials: Any, tail: int, x: Any) -> None:
-    """Write the newest elements, each alone, into their places in the ring."""
+    """Write the newest values, each alone, into their places in the ring."""
     mask = partials.shape[0] - 1
     for i in range(len(x)):
         put_state(tag, partials, (tail - len(x) + i) & mask, alone(tag, partials, x, i))
@@ -164,9 +182,10 @@ def _keep(tag: Any, partials: Any, tail: int, x: Any) -> None:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def roll_counted(tag: Any, window: Any, length: int, x: Any, every: int, tile: Any, answers: Any) -> None:
-    """Take in elements and answer after each `every` of them; the ring must have room for all that will be in it.
+    """Add values and answer after every `every`-th one; the ring must have room for the whole window.
 
-    Without a tile, None, each answer is given at once. With one, all are given, and their states cannot be had.
+    If `tile` is None, each answer is given at once. Otherwise there is an answer per value, and its state is not
+    returned.
     """
     partials, numbers, cursors = window.partials, window.numbers, window.cursors
     head, split, tail = cursors[HEAD], cursors[SPLIT], cursors[TAIL]
@@ -196,13 +215,13 @@ def roll_counted(tag: Any, window: Any, length: int, x: Any, every: int, tile: A
             back, due, given = _exchange(tag, rows, step, tile, back, x[at : at + m], due, every, given, answers)
             head += m * step
         elif split > head or not step:
-            # The front stack has its last element and loses it, or the window is not full: nothing has left it yet.
+            # The front stack holds its last value and loses it, or the window is not full and nothing has left it yet.
             m = min(m, max(split - head, length - (tail - head)))
             back, due, given = _push(tag, numbers, tile, back, x[at : at + m], due, every, given, answers)
             head = split
         else:
             if at < length:
-                # Only the first flip can be one of elements that came before this batch.
+                # Only the first flip can cover values from before this batch.
                 _keep(tag, partials, tail, x[:at])
                 cursors[HEAD], cursors[TAIL] = head, tail
                 flip(tag, window)
@@ -213,7 +232,7 @@ def roll_counted(tag: Any, window: Any, length: int, x: Any, every: int, tile: A
                 else:
                     _aggregate_backwards(tag, partials[:length], x[at - length : at])
                 head, split, tail = 0, length, length
-                # A block can be woven if all of it is here. The order of the rows must be right again in the end.
+                # Blocks are woven in pairs: the second one restores the order of the rows.
                 weaving = turned or len(x) - at >= 2 * length
                 if weaving:
                     next_front = alone(tag, numbers, x, at + length - 1)
@@ -231,7 +250,7 @@ def roll_counted(tag: Any, window: Any, length: int, x: Any, every: int, tile: A
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def sum_up(tag: Any, x: Any, length: int, states: Any) -> None:
-    """The state of each `length` elements."""
+    """Write the state of each run of `length` values."""
     for pane in range(len(states)):
         state = zero_state(tag, states)
         for i in range(pane * length, (pane + 1) * length):

@@ -1,4 +1,24 @@
-"""The de-amortised bankers' aggregator, in its lite form: constant time for each element, with no exception."""
+"""The de-amortised bankers' aggregator in its lite form: worst-case constant time per value.
+
+DABA keeps two stacks, like `TwoStacks`, but spreads the work of a flip over the values before it. The ring holds one
+partial per value; six cursors cut it into five stretches. The second line shows what a partial at position p covers:
+
+    HEAD          LEFT           RIGHT          ACCUMULATED     BACK           TAIL
+     |  [p..BACK)  |  [p..RIGHT)  |     [p]      |  [p..BACK)    |     [p]      |
+     |   finished  |     work     |     work     |   finished    |              |
+     |<------------------------ front -------------------------->|<--- back --->|
+
+Two states complete the window: `UNDER_WORK` covers `[RIGHT..BACK)` and `OF_BACK` covers `[BACK..TAIL)`. The answer is
+the partial at HEAD merged with `OF_BACK`.
+
+Each insertion and each eviction does one step:
+
+- While LEFT < RIGHT, the step finishes one partial at each end of the work: the one at LEFT is merged with
+  `UNDER_WORK`, the one before ACCUMULATED with its successor. LEFT moves right, ACCUMULATED moves left.
+- Once LEFT, RIGHT and ACCUMULATED meet, all three move right together, one position per step.
+- They reach BACK just before the back is as long as the front. In the next step the back joins the front: LEFT returns
+  to HEAD, ACCUMULATED and BACK move to TAIL, `OF_BACK` becomes `UNDER_WORK`, and the work starts over.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +36,17 @@ from windrow.synopses.exact.ring import HEAD, TAIL, oldest_leaves, ring_size
 from windrow.synopses.exact.stacks import Stacks, partials_are_full, reach_back
 
 LEFT, RIGHT, ACCUMULATED, BACK = 2, 3, 4, 5
-"""Cursors: where the parts of the front begin that are under work, and where the back begins."""
+"""Cursors: the boundaries of the unfinished stretches of the front, and the start of the back."""
 ZERO, UNDER_WORK, OF_BACK = 0, 1, 2
 """Rows of states: of no values, of the front from `RIGHT` on, and of the back."""
 
 
 class Daba(NamedTuple):
-    """A partial aggregate an element, in five stretches one after the other.
+    """One partial aggregate per value, in five stretches.
 
-    From the head to `LEFT`, and from `ACCUMULATED` to `BACK`, a partial is that of its element and all later ones of
-    the front. From `LEFT` to `RIGHT` it reaches to `RIGHT` only. From `RIGHT` to `ACCUMULATED`, and in the back, it is
-    that of its element alone. Each step turns one partial on either side of the second and third stretch into one of
-    the first kind, so that both are done when the back has grown as long as the front.
+    From the head to `LEFT`, and from `ACCUMULATED` to `BACK`, a partial covers its value and all later ones of the
+    front. From `LEFT` to `RIGHT`, it covers those up to `RIGHT` only. From `RIGHT` to `ACCUMULATED`, and in the back,
+    it covers its value alone.
     """
 
     times: npt.NDArray[np.int64]
@@ -38,7 +57,7 @@ class Daba(NamedTuple):
 
 @move
 def step(tag: Any, window: Any) -> None:
-    """Do the work that is due after an element has come or left."""
+    """Do the work that is due after an insertion or eviction."""
     cursors = window.cursors
     if cursors[HEAD] == cursors[BACK]:
         _start_over(tag, window)
@@ -55,7 +74,7 @@ def step(tag: Any, window: Any) -> None:
 
 @move
 def _start_over(tag: Any, window: Any) -> None:
-    """The front is empty and the back has one element at most: it is the front now."""
+    """Make the back the front: the front is empty and the back has at most one value."""
     cursors = window.cursors
     cursors[LEFT:] = cursors[TAIL]
     zero = state_at(tag, window.numbers, ZERO)
@@ -65,7 +84,7 @@ def _start_over(tag: Any, window: Any) -> None:
 
 @move
 def _turn_over(tag: Any, window: Any) -> None:
-    """All of the front is done and the back is as long: the back joins the front, and the work begins again."""
+    """Let the back join the finished front once both have the same length, and start the work over."""
     cursors, numbers = window.cursors, window.numbers
     cursors[LEFT] = cursors[HEAD]
     cursors[ACCUMULATED] = cursors[BACK] = cursors[TAIL]
@@ -75,7 +94,7 @@ def _turn_over(tag: Any, window: Any) -> None:
 
 @move
 def _shrink(tag: Any, window: Any) -> None:
-    """Let the oldest unfinished partial reach to the end of the front, and the newest one as well."""
+    """Extend the oldest and the newest unfinished partial to the end of the front."""
     cursors, partials = window.cursors, window.partials
     mask = partials.shape[0] - 1
     left, last = cursors[LEFT] & mask, (cursors[ACCUMULATED] - 1) & mask
@@ -90,7 +109,7 @@ def _shrink(tag: Any, window: Any) -> None:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def finish_work(tag: Any, window: Any) -> None:
-    """Do all of the work on the front at once: each partial becomes that of its element and all later ones of it."""
+    """Finish the front at once: each partial covers its value and all later ones of the front."""
     cursors, partials = window.cursors, window.partials
     mask = partials.shape[0] - 1
     rest = state_at(tag, window.numbers, UNDER_WORK)
@@ -103,12 +122,12 @@ def finish_work(tag: Any, window: Any) -> None:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def resume(tag: Any, window: Any) -> None:
-    """Go on where no work on the front is left; a back that is as long joins it, and the work is done for it too."""
+    """Resume from a finished front. A back that is at least as long joins it and is finished too."""
     cursors = window.cursors
     if cursors[BACK] - cursors[HEAD] <= cursors[TAIL] - cursors[BACK]:
         _turn_over(tag, window)
         finish_work(tag, window)
-    # Each step moves these on by one, and they must be at the back when it is one element shorter than the front.
+    # Each step moves these by one, and they must reach BACK when the back is one value shorter than the front.
     ahead = (cursors[BACK] - cursors[HEAD]) - (cursors[TAIL] - cursors[BACK])
     cursors[LEFT:BACK] = cursors[BACK] - max(0, ahead - 1)
 
@@ -142,12 +161,12 @@ MOVES[Daba] = Moves(oldest_leaves, _pop, partials_are_full, _push, _both, ring_s
 
 
 class DABA(BatchRing):
-    """Keeps a partial aggregate an element and two more, at a cost that is the same for every single element.
+    """A synopsis with one partial aggregate per value, at the same cost for every single value.
 
-    As two stacks, but the work of their flip is done in small steps beforehand: two merges at most for each element
-    that comes and for each that leaves. So no element waits for a whole window to be aggregated. A batch that is as
-    long as the window, of a retention by count, has to wait for as many elements anyway: it is taken in as two stacks
-    do it, which is several times as fast.
+    It works like two stacks, but spreads the work of a flip over small steps: at most two merges per value that arrives
+    and per value that leaves. No value has to wait until a whole window is aggregated. With a retention by count, a
+    batch at least as long as the window is processed as two stacks do it, which is several times faster: the batch had
+    to wait for as many values anyway.
 
     >>> import numpy as np, windrow as wr
     >>> from windrow.synopses import DABA, Retention
@@ -162,28 +181,28 @@ class DABA(BatchRing):
     positions: ClassVar[int] = 6
 
     def check(self, window: Any) -> None:
-        """Refuse a saved window whose cursors are not places in it, in their order."""
+        """Raise if the cursors of a saved window are out of range or out of order."""
         super().check(window)
         head, tail, left, right, accumulated, back = window.cursors.tolist()
         rising = head <= left <= right <= accumulated <= back <= tail
         check_that(rising, f"cursors that rise from {head} to {tail}, got {[left, right, accumulated, back]}")
 
     def empty(self) -> Any:
-        """A window without elements."""
+        """Return an empty window."""
         return self.ring(Daba, 3)
 
     def suits(self, n: int, every: int) -> bool:
-        """Whether a batch is taken in as a whole: if it costs no more than a few merges an element."""
+        """Return whether a batch is processed as a whole: only if that costs a few merges per value."""
         return super().suits(n, every) and n >= self.span.length
 
     def stacked(self) -> Stacks:
-        """The window as two stacks: a front without any work to do is a front stack."""
+        """Return the window as two stacks: a finished front is a front stack."""
         times, partials, numbers, cursors = self.window
         self.compiled(finish_work)(self._tag, self.window)
         return Stacks(times, partials, numbers[[ZERO, OF_BACK]], cursors[[HEAD, TAIL, BACK]])
 
     def unstack(self, stacks: Stacks) -> None:
-        """Go on from two stacks."""
+        """Resume from two stacks."""
         cursors = self.window.cursors
         cursors[[HEAD, TAIL, BACK]] = stacks.cursors
         cursors[LEFT:BACK] = cursors[BACK]

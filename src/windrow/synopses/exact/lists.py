@@ -1,4 +1,4 @@
-"""Synopses that keep every element: recomputation, and the expiration list (thesis, section 4.3)."""
+"""Synopses that store every value: recomputation and the expiration list (thesis, section 4.3)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from windrow.synopses.exact.ring import (
 )
 
 REMOVED, STRANGE = 2, 3
-"""Cursors of a compensated list: values taken out since it was last folded anew, and values that are not finite."""
+"""Cursors of a compensated list: values removed since its sum was last recomputed, and values that are not finite."""
 ZERO, HIGH, LOW, TOTAL = 0, 1, 2, 3
-"""Rows of states: of no values, the running one, what it lost to rounding, and both together."""
+"""Rows of states: of no values, the running one, its rounding error, and the sum of both."""
 
 
 class Elements(NamedTuple):
-    """All elements of a window; `times` is empty where the retention is a count."""
+    """All values of a window; `times` is empty if the retention is a count."""
 
     times: npt.NDArray[np.int64]
     values: Array
@@ -40,7 +40,7 @@ class Elements(NamedTuple):
 
 
 class Running(NamedTuple):
-    """All elements, and the state of them, kept by adding what comes and removing what leaves."""
+    """All values and their state, updated by adding arriving values and removing leaving ones."""
 
     times: npt.NDArray[np.int64]
     values: Array
@@ -49,7 +49,7 @@ class Running(NamedTuple):
 
 
 class Compensated(NamedTuple):
-    """All elements, and the sum of their states with what it lost to rounding."""
+    """All values and the sum of their states, with its rounding error."""
 
     times: npt.NDArray[np.int64]
     values: Array
@@ -59,7 +59,7 @@ class Compensated(NamedTuple):
 
 @move
 def append(window: Any, span: Any, now: Any, x: Any) -> None:
-    """Write an element behind the newest one."""
+    """Write a value after the newest one."""
     tail = window.cursors[TAIL]
     if span.timed:
         window.times[tail & (window.times.size - 1)] = now
@@ -81,7 +81,7 @@ def _remember(tag: Any, window: Any, span: Any, now: Any, x: Any) -> None:
 
 @move
 def fold(tag: Any, window: Any) -> Any:
-    """The state of all elements, from scratch."""
+    """Return the state of all values, from scratch."""
     state = state_at(tag, window.numbers, ZERO)
     mask = window.values.size - 1
     head, tail = window.cursors[HEAD], window.cursors[TAIL]
@@ -117,7 +117,7 @@ MOVES[Running] = Moves(oldest_leaves, _undo, _list_is_full, _apply, _kept, ring_
 
 @move
 def accumulate(tag: Any, window: Any, x: Any, sign: Any) -> None:
-    """Add a value to the sum, or take it out; what rounding cuts off goes to the lower part."""
+    """Add a value to the sum or subtract it; the rounding error goes into the low part."""
     numbers = window.numbers
     gained = added(tag, numbers, state_at(tag, numbers, ZERO), x)
     if not all_finite(gained):
@@ -134,8 +134,8 @@ def accumulate(tag: Any, window: Any, x: Any, sign: Any) -> None:
 
 @move
 def all_finite(state: Any) -> bool:
-    """Whether no number of a state is infinite or NaN."""
-    for number in state:  # noqa: SIM110 - numba knows no generators here
+    """Return whether no number of a state is infinite or NaN."""
+    for number in state:  # noqa: SIM110 - numba does not support generators here
         if not np.isfinite(number):
             return False
     return True
@@ -143,7 +143,7 @@ def all_finite(state: Any) -> bool:
 
 @move
 def fold_anew(tag: Any, window: Any) -> None:
-    """Sum up all elements again, so that no error outlives the elements it came from by more than a window."""
+    """Recompute the sum of all values, so that no error outlives its values by more than a window."""
     cursors, mask = window.cursors, window.values.size - 1
     window.numbers[HIGH:] = 0.0
     cursors[REMOVED] = cursors[STRANGE] = 0
@@ -181,25 +181,25 @@ MOVES[Compensated] = Moves(oldest_leaves, _take_out, _list_is_full, _put_in, _to
 
 
 class _List(ExactSynopsis):
-    """What recomputation and the expiration list share: a ring of elements."""
+    """The base of recomputation and the expiration list: a ring of values."""
 
     def ring(self, kind: Any, rows: int) -> Any:
-        """An empty ring of one of the kinds above, with some states beside it."""
+        """Return an empty ring of one of the kinds above, with `rows` separate states."""
         times = np.empty(SMALLEST if self.span.timed else 0, np.int64)
         numbers = np.repeat(self.zero, rows, axis=0)
         return kind(times, np.empty(SMALLEST, self.dtype), numbers, np.zeros(4, np.int64))
 
     def check(self, window: Any) -> None:
-        """Refuse a saved window whose cursors are not places in it."""
+        """Raise if the cursors of a saved window are out of range."""
         check_ring(window, ("times", "values"), 2, None if self.span.timed else self.span.length)
         check_that(bool(window.times.size) == self.span.timed, "an `on` for each element of a window of time")
 
     def grown(self, window: Any) -> Any:
-        """The same window with room for twice as many elements."""
+        """Return the same window with twice the room."""
         return self._resized(window, 2 * window.values.size, int(window.cursors[HEAD]))
 
     def live(self, window: Any) -> Any:
-        """The same window in a ring as small as can be, its positions starting at 0."""
+        """Return the same window in the smallest ring that holds it, with positions starting at 0."""
         head, tail = window.cursors[:2]
         window = self._resized(window, capacity_for(int(tail - head)), 0)
         window.cursors[:2] = 0, tail - head
@@ -212,12 +212,12 @@ class _List(ExactSynopsis):
 
 
 class ExpirationList(_List):
-    """Keeps all elements and, where values can be taken out soundly, the running state of them.
+    """A synopsis that stores all values and, where removal is sound, their running state.
 
-    Over integers a value that leaves is removed from the state, exactly. Over floats that would leave behind the
-    rounding errors of values long gone. There, aggregates whose state is a sum are kept as a compensated one, twice as
-    precise as a float, and folded anew once a window; infinities and NaN never enter it. All other aggregates are
-    folded when asked for, as in recomputation.
+    Over integers, a leaving value is removed from the state exactly. Over floats, removal would leave behind the
+    rounding errors of values long gone. Aggregates whose state is a sum therefore keep a compensated sum, with twice
+    the precision of a float, and recompute it once per window; infinities and NaN never enter it. All other aggregates
+    are computed on each query, as in recomputation.
 
     >>> import numpy as np, windrow as wr
     >>> from windrow.synopses import ExpirationList, Retention
@@ -231,7 +231,7 @@ class ExpirationList(_List):
     space: ClassVar[str] = "R elements"
 
     def empty(self) -> Any:
-        """A window without elements, of the kind that is sound for the aggregate."""
+        """Return an empty window of the kind that is sound for the aggregate."""
         if self.integral and self.aggregate.invertible:
             return self.ring(Running, 2)
         if not self.integral and is_additive(self.aggregate):
@@ -242,7 +242,7 @@ class ExpirationList(_List):
 
 
 def is_additive(aggregate: AggregateFunction) -> bool:
-    """Whether the state of values is the sum of the states of each, number by number.
+    """Return whether the state of several values is the elementwise sum of the states of each.
 
     >>> import windrow as wr
     >>> is_additive(wr.mean("speed")), is_additive(wr.variance("speed"))

@@ -1,8 +1,8 @@
-"""One loop for every exact synopsis: what leaves the window goes, an element comes in, an answer is given.
+"""The loop of every exact synopsis: evict expired values, insert one value, answer if due.
 
-The parts of the loop are *moves*. Each kind of window is a named tuple of flat arrays with moves of its own, and the
-compiler picks them by the type of the window, as it picks an aggregate's functions by the tag. No move allocates: the
-loop stops where a window is full, the caller makes room, and the loop goes on.
+The steps of the loop are *moves*. Each kind of window is a named tuple of flat arrays with its own moves. The compiler
+selects them by the type of the window, as it selects an aggregate's functions by the tag. No move allocates: the loop
+returns when a window is full, the caller makes room and calls it again.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from windrow.synopses.exact.algebra import WITHOUT_COUNTING, finished, move, put
 
 
 class Span(NamedTuple):
-    """A retention as the loops take it: its length, and whether it is one of time."""
+    """A retention as the loops take it: its length, and whether it is by time."""
 
     length: int
     timed: bool
 
 
 class When(NamedTuple):
-    """When to answer: after how many elements and, if time goes on until then, at which moments; both never fall."""
+    """When to answer: the number of values before each answer and, optionally, the times to advance to."""
 
     ends: npt.NDArray[np.int64]
     moments: npt.NDArray[np.int64]
 
 
 class Answers(NamedTuple):
-    """Room for what a roll answers: results, how many elements each is of, and the states if they must be checked.
+    """Room for answers: results, the number of values behind each, and the states if they must be checked.
 
-    Without any room, nothing is answered.
+    Without room, the loop gives no answers.
     """
 
     results: npt.NDArray[Any]
@@ -47,7 +47,7 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True)
 class Moves:
-    """What a kind of window does in the loop. Plain functions, compiled into it."""
+    """The steps of one kind of window, as plain functions that are compiled into the loop."""
 
     leaves: Callable[..., bool]
     evict: Callable[..., None]
@@ -62,27 +62,27 @@ MOVES: dict[type, Moves] = {}
 
 
 def leaves(window: Any, span: Any, now: Any) -> Any:
-    """Whether the oldest element is no longer in the window once one of `now` is in it."""
+    """Return whether the oldest value leaves the window when time reaches `now`."""
 
 
 def evict(tag: Any, window: Any) -> None:
-    """Take out the oldest element."""
+    """Remove the oldest value."""
 
 
 def is_full(window: Any) -> Any:
-    """Whether there is no room for one more element."""
+    """Return whether there is no room for one more value."""
 
 
 def insert(tag: Any, window: Any, span: Any, now: Any, x: Any) -> None:
-    """Take in one element."""
+    """Insert one value."""
 
 
 def answer(tag: Any, window: Any) -> Any:
-    """The state of all elements in the window."""
+    """Return the state of all values in the window."""
 
 
 def size(window: Any) -> Any:
-    """How many elements are in the window."""
+    """Return the number of values in the window."""
 
 
 @overload(leaves, jit_options=WITHOUT_COUNTING)
@@ -116,7 +116,7 @@ def _size(window: Any) -> Callable[..., int]:
 
 
 def specialised(loop: Any, owner: Any) -> Any:
-    """A loop for one aggregate: from the cache on disk for a built-in one, compiled in this process for a user's."""
+    """Return a loop for one aggregate: cached on disk for a built-in one, compiled in this process for a user's."""
     return loop if owner.builtin else _in_process(loop)
 
 
@@ -129,10 +129,10 @@ def _in_process(loop: Any) -> Any:
 def roll(
     tag: Any, window: Any, span: Any, on: Any, x: Any, at: int, given: int, every: int, when: Any, answers: Any
 ) -> int:
-    """Take in the elements from `at` on and give the answers from `given` on; returns where there was no more room.
+    """Add values from `at` on and give answers from `given` on; return the position at which the room ran out.
 
-    Answers are given after each `every` of all elements or, if it is 0, as `when` says. There is one loop for all that,
-    since it is compiled for each aggregate and each kind of window.
+    Answers are due after every `every`-th value or, if `every` is 0, as `when` states. One loop serves both, since it
+    is compiled per aggregate and kind of window.
     """
     while True:
         until = x.size + 1

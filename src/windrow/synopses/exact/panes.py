@@ -23,16 +23,16 @@ from windrow.synopses.exact.stacks import BACK, ZERO, both, partials_are_full, p
 from windrow.synopses.jit import horizon
 
 HELD, LENGTH, OPEN_PANE, OPEN_SIZE = 3, 4, 5, 6
-"""Cursors: elements in closed panes, a pane's length, the open pane, and elements in it."""
+"""Cursors: values in closed panes, the length of a pane, the open pane, and values in it."""
 OPEN = 2
 """Row of states: that of the open pane."""
 
 
 class PaneStacks(NamedTuple):
-    """A partial aggregate a closed pane, in two stacks, and that of the open one.
+    """One partial aggregate per closed pane, in two stacks, and that of the open pane.
 
-    By time, pane p holds the elements after `p * length`, up to `(p + 1) * length`, and is closed by one that comes
-    after it; each has a number and a size of its own. By count, panes follow each other, and are closed when full.
+    By time, pane p holds the values after `p * length`, up to `(p + 1) * length`. The first value after it closes it.
+    Each pane has its number and size. By count, panes are consecutive and close when full.
     """
 
     panes: npt.NDArray[np.int64]
@@ -43,7 +43,7 @@ class PaneStacks(NamedTuple):
 
 
 def _leaves(window: Any, span: Any, now: Any) -> Any:
-    """Whether the oldest pane is not wholly in the window any more; panes leave as a whole."""
+    """Return whether the oldest pane is no longer entirely in the window; panes leave as a whole."""
     cursors = window.cursors
     if not span.timed:
         return cursors[HELD] + cursors[OPEN_SIZE] >= span.length
@@ -56,7 +56,7 @@ def _leaves(window: Any, span: Any, now: Any) -> Any:
         return False
     length = cursors[LENGTH]
     if oldest < 0:
-        # Where the pane begins may be past 64 bits, but where it ends is not.
+        # The start of the pane may exceed 64 bits; its end does not.
         return (oldest + 1) * length < horizon(now, span.length - length)
     return oldest * length < horizon(now, span.length)
 
@@ -80,7 +80,7 @@ def _open(tag: Any, window: Any) -> None:
 
 @move
 def _close(tag: Any, window: Any) -> None:
-    """Put the open pane on the back stack, and start an empty one."""
+    """Push the open pane onto the back stack and start an empty one."""
     cursors, numbers, partials = window.cursors, window.numbers, window.partials
     tail = cursors[TAIL]
     place = tail & (partials.shape[0] - 1)
@@ -120,13 +120,13 @@ MOVES[PaneStacks] = Moves(_leaves, _evict, partials_are_full, _insert, _answer, 
 
 
 class Panes(BatchRing):
-    """Keeps one partial aggregate for each pane of the window: for each `every` elements, or each `every` of time.
+    """A synopsis with one partial aggregate per pane, where panes divide `every` values, or `every` of time.
 
-    A pane is as long as the greatest common divisor of `every` and the retention. An answer is exact where a pane ends:
-    after each `every` elements, or where the newest `on` is a multiple of `every`. In between, the oldest pane has left
-    as a whole, so that up to one pane of elements is missing, and none is counted that has left. The panes are kept in
-    two stacks, so an answer takes two merges, however many panes there are. A retention by count takes in a batch as a
-    whole if all answers are due where panes end, which is several times as fast where panes are short.
+    The length of a pane is the greatest common divisor of `every` and the retention. Answers are exact where a pane
+    ends: after every `every`-th value, or where the newest `on` is a multiple of `every`. In between, the oldest pane
+    has left as a whole: up to one pane of values is missing, and no expired value is counted. The panes are in two
+    stacks, so an answer takes two merges, regardless of their number. With a retention by count, a batch is processed
+    as a whole if all answers are due where panes end. With short panes, this is several times faster.
 
     >>> import numpy as np, windrow as wr
     >>> from windrow.synopses import Panes, Retention
@@ -159,11 +159,11 @@ class Panes(BatchRing):
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """What a saved state must have been made with, to go on from it."""
+        """The arguments that a saved state must match."""
         return {**super().arguments, "every": self.every}
 
     def check(self, window: Any) -> None:
-        """Refuse a saved window whose cursors are not places in it, or whose sizes are not those of its panes."""
+        """Raise if the cursors of a saved window are out of range, or if sizes do not match its panes."""
         super().check(window)
         head, tail = (int(cursor) for cursor in window.cursors[:2])
         held, length, _, opened = (int(cursor) for cursor in window.cursors[HELD:])
@@ -176,7 +176,7 @@ class Panes(BatchRing):
             check_that(held == length * (tail - head) and 0 <= opened < length, "as many elements as its panes have")
 
     def empty(self) -> PaneStacks:
-        """A window without elements."""
+        """Return an empty window."""
         cursors = np.zeros(7, np.int64)
         cursors[LENGTH] = math.gcd(self.every, self.span.length)
         told = np.empty((2, SMALLEST if self.span.timed else 0), np.int64)
@@ -184,23 +184,23 @@ class Panes(BatchRing):
         return PaneStacks(told[0], told[1], partials, np.repeat(self.zero, 3, axis=0), cursors)
 
     def suits(self, n: int, every: int) -> bool:
-        """Whether a batch is taken in as a whole: if it has as many as a pane, and answers are due where panes end."""
+        """Return whether a batch is processed as a whole: it fills a pane, and answers are due where panes end."""
         pane = int(self.window.cursors[LENGTH])
         at_ends = every % pane == 0 and not (every and self.window.cursors[OPEN_SIZE])
         return super().suits(n, every) and n >= pane and at_ends
 
     @property
     def held(self) -> int:
-        """How many elements are in the window."""
+        """The number of values in the window."""
         return int(self.window.cursors[HELD] + self.window.cursors[OPEN_SIZE])
 
     def unstack(self, stacks: PaneStacks) -> None:
-        """Go on from two stacks: of panes, all of the same length."""
+        """Resume from two stacks of panes, all of the same length."""
         cursors = stacks.cursors
         cursors[HELD] = (cursors[TAIL] - cursors[HEAD]) * cursors[LENGTH]
 
     def _take_whole(self, x: Array, every: int) -> Array:
-        """Take in what is missing of the open pane, then whole panes, and then what is left for another one."""
+        """Complete the open pane, add whole panes, then add the remaining values to a new one."""
         pane = int(self.window.cursors[LENGTH])
         begin = min(-self.held % pane, x.size)
         panes = (x.size - begin) // pane
@@ -211,7 +211,7 @@ class Panes(BatchRing):
         return results
 
     def _summed_up(self, x: Array, pane: int) -> Array:
-        """The states of whole panes, or the elements themselves where each is a pane."""
+        """Return the states of whole panes, or the values themselves if each is a pane."""
         if pane == 1:
             return x
         states = np.empty((x.size // pane, self.zero.shape[1]), self.dtype)

@@ -1,4 +1,4 @@
-"""Recomputation: all elements are kept, and each answer is computed from all of them."""
+"""Recomputation: stores all values and computes each answer from all of them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from windrow.synopses.exact.lists import (
 
 
 class Recomputation(_List):
-    """Keeps all elements and aggregates them anew whenever asked: the instantaneous approach.
+    """A synopsis that stores all values and recomputes the aggregate on each query: the instantaneous approach.
 
-    Its updates cost next to nothing. So it is the best choice for small windows and for rare questions, and what the
-    others are held to.
+    Updates cost almost nothing, so it is the best choice for small windows and rare queries. It is also the reference
+    for all other synopses.
 
     >>> import numpy as np, windrow as wr
     >>> from windrow.synopses import Recomputation, Retention
@@ -29,5 +29,5 @@ class Recomputation(_List):
     space: ClassVar[str] = "R elements"
 
     def empty(self) -> Any:
-        """A window without elements."""
+        """Return an empty window."""
         return self.ring(Elements, 1)

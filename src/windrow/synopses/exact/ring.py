@@ -1,4 +1,4 @@
-"""Circular buffers of elements: an element has a position that only grows, and its place is the position's low bits."""
+"""Circular buffers of values. A value's position only grows; its place is the low bits of the position."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from windrow.state.checks import check_that
 from windrow.synopses.jit import horizon
 
 HEAD, TAIL = 0, 1
-"""Cursors of every ring: the position of the oldest element, and that of the next one to come."""
+"""Cursors of every ring: the position of the oldest value, and the position of the next one."""
 SMALLEST = 16
 
 
 def oldest_leaves(window: Any, span: Any, now: Any) -> Any:
-    """Whether the oldest element of a ring leaves when one of `now` comes: the count is full, or it is too old."""
+    """Return whether the oldest value leaves when one of `now` arrives: the count is reached, or it is too old."""
     head, tail = window.cursors[HEAD], window.cursors[TAIL]
     if span.timed:
         return head < tail and window.times[head & (window.times.size - 1)] <= horizon(now, span.length)
@@ -26,7 +26,7 @@ def oldest_leaves(window: Any, span: Any, now: Any) -> Any:
 
 
 def ring_size(window: Any) -> Any:
-    """How many elements are in the ring."""
+    """Return the number of values in the ring."""
     return window.cursors[TAIL] - window.cursors[HEAD]
 
 
@@ -37,12 +37,12 @@ def _copy(old: Any, new: Any, head: int, tail: int, begin: int) -> None:
 
 
 def capacity_for(n: int) -> int:
-    """The smallest capacity, a power of two, for `n` elements."""
+    """Return the smallest capacity, a power of two, for `n` values."""
     return max(SMALLEST, 1 << (max(n, 1) - 1).bit_length())
 
 
 def check_ring(window: Any, rings: Sequence[str], positions: int, most: int | None) -> None:
-    """Refuse a ring whose capacity is no power of two, or whose cursors are not positions in it, `most` at a time."""
+    """Raise unless the capacity is a power of two and the cursors are positions in a ring of at most `most` values."""
     sizes = {len(getattr(window, name)) for name in rings if len(getattr(window, name))}
     check_that(len(sizes) == 1, f"arrays of one length, got {sorted(sizes)}")
     (capacity,) = sizes
@@ -54,7 +54,7 @@ def check_ring(window: Any, rings: Sequence[str], positions: int, most: int | No
 
 
 def resized(ring: npt.NDArray[Any], head: int, tail: int, capacity: int, begin: int | None = None) -> npt.NDArray[Any]:
-    """The ring with another capacity; its elements keep their positions, or go on from `begin`."""
+    """Return the ring with another capacity; values keep their positions or are renumbered from `begin`."""
     if not ring.size:
         return ring
     new = np.empty((capacity, *ring.shape[1:]), ring.dtype)

@@ -1,4 +1,4 @@
-"""Two stacks over one circular buffer: their moves, and what all windows share that are a ring of partials."""
+"""Two stacks over one circular buffer: their moves, and the base of all windows that are a ring of partials."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ ZERO, BACK = 0, 1
 
 
 class Stacks(NamedTuple):
-    """A partial aggregate an element.
+    """One partial aggregate per value.
 
-    In the front stack, up to the split, each partial is that of its element and all later ones of the front. In the
-    back stack each is that of its element alone, and one more is that of all of them.
+    In the front stack, up to the split, each partial covers its value and all later ones of the front. In the back
+    stack, each covers its value alone, and one further state covers the whole back stack.
     """
 
     times: npt.NDArray[np.int64]
@@ -43,7 +43,7 @@ class Stacks(NamedTuple):
 
 @move
 def reach_back(tag: Any, partials: Any, first: int, last: int) -> None:
-    """Make of each partial from `first` on that of its element and all later ones up to `last`, which stays."""
+    """Extend each partial from `first` on to cover its value and all later ones up to `last`; `last` stays as it is."""
     mask = partials.shape[0] - 1
     state = state_at(tag, partials, last & mask)
     for position in range(last - 1, first - 1, -1):
@@ -53,7 +53,7 @@ def reach_back(tag: Any, partials: Any, first: int, last: int) -> None:
 
 @move
 def flip(tag: Any, window: Any) -> None:
-    """Make the back stack the front one: aggregate its elements from the newest to the oldest."""
+    """Turn the back stack into the front stack by aggregating its values from the newest to the oldest."""
     cursors = window.cursors
     head, tail = cursors[HEAD], cursors[TAIL]
     reach_back(tag, window.partials, head, tail - 1)
@@ -63,7 +63,7 @@ def flip(tag: Any, window: Any) -> None:
 
 @move
 def pop(tag: Any, window: Any) -> None:
-    """Take out the oldest partial."""
+    """Remove the oldest partial."""
     if window.cursors[HEAD] == window.cursors[SPLIT]:
         flip(tag, window)
     window.cursors[HEAD] += 1
@@ -71,7 +71,7 @@ def pop(tag: Any, window: Any) -> None:
 
 @move
 def both(tag: Any, window: Any) -> Any:
-    """The state of the front stack followed by that of the back stack."""
+    """Return the state of the front stack merged with that of the back stack."""
     head = window.cursors[HEAD]
     back = state_at(tag, window.numbers, BACK)
     if head == window.cursors[SPLIT]:
@@ -99,7 +99,7 @@ def _both(tag: Any, window: Any) -> Any:
 
 
 def partials_are_full(window: Any) -> Any:
-    """Whether there is a partial in each place of the ring."""
+    """Return whether every place of the ring holds a partial."""
     return window.cursors[TAIL] - window.cursors[HEAD] == window.partials.shape[0]
 
 
@@ -107,31 +107,31 @@ MOVES[Stacks] = Moves(oldest_leaves, _pop, partials_are_full, _push, _both, ring
 
 
 class PartialsRing(ExactSynopsis):
-    """What synopses share that keep a ring of partial aggregates, and cursors that are positions in it."""
+    """The base of synopses that store a ring of partial aggregates and cursors that are positions in it."""
 
     rings: ClassVar[tuple[str, ...]] = ("times", "partials")
     positions: ClassVar[int]
     """How many of the cursors are positions."""
 
     def ring(self, kind: Any, rows: int) -> Any:
-        """An empty ring with an `on` for each partial, all cursors positions in it, and some states beside it."""
+        """Return an empty ring with all cursors at 0 and `rows` separate states; by time, each partial has an `on`."""
         times = np.empty(SMALLEST if self.span.timed else 0, np.int64)
         partials = np.empty((SMALLEST, self.zero.shape[1]), self.dtype)
         return kind(times, partials, np.repeat(self.zero, rows, axis=0), np.zeros(self.positions, np.int64))
 
     def check(self, window: Any) -> None:
-        """Refuse a saved window whose cursors are not places in it."""
+        """Raise if the cursors of a saved window are out of range."""
         check_ring(window, self.rings, self.positions, None if self.span.timed else self.span.length)
         check_that(window.partials.shape[1] == self.zero.shape[1], "partials of as many numbers as a state has")
         held = getattr(window, self.rings[0]).size
         check_that(bool(held) == self.span.timed, "an `on` for each partial of a window of time")
 
     def grown(self, window: Any) -> Any:
-        """The same window with room for twice as many partials."""
+        """Return the same window with twice the room."""
         return self._resized(window, 2 * len(window.partials), int(window.cursors[HEAD]))
 
     def live(self, window: Any) -> Any:
-        """The same window in a ring as small as can be, its positions starting at 0."""
+        """Return the same window in the smallest ring that holds it, with positions starting at 0."""
         head, tail = map(int, window.cursors[:2])
         window = self._resized(window, capacity_for(tail - head), 0)
         window.cursors[: self.positions] -= head

@@ -1,4 +1,4 @@
-"""The two-stacks aggregator: amortised constant time for any aggregate, without ever subtracting."""
+"""The two-stacks aggregator: amortised constant time for any aggregate, without subtraction."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from windrow.synopses.exact.stacks import Stacks
 
 
 class TwoStacks(BatchRing):
-    """Keeps a partial aggregate an element, in two stacks that share one circular buffer.
+    """A synopsis with one partial aggregate per value, in two stacks that share one circular buffer.
 
-    An element costs three merges at most, and an answer one; now and then an element costs as many as are in the
-    window, when the stacks flip. Nothing is ever subtracted, so it suits any aggregate, and no rounding error outlives
-    the elements it came from. A retention by count takes in a batch as a whole, which is several times as fast.
+    Each value costs at most three merges, amortised, and each answer one. When the stacks flip, one value costs as many
+    merges as the window has values. Nothing is ever subtracted, so it works for any aggregate, and no rounding error
+    outlives the values it came from. With a retention by count, a batch is processed as a whole, which is several times
+    faster.
 
     >>> import numpy as np, windrow as wr
     >>> from windrow.synopses import Retention, TwoStacks
@@ -28,5 +29,5 @@ class TwoStacks(BatchRing):
     positions: ClassVar[int] = 3
 
     def empty(self) -> Any:
-        """A window without elements."""
+        """Return an empty window."""
         return self.ring(Stacks, 2)

@@ -25,11 +25,11 @@ from windrow.synopses.exact.fiba.tree import (
 )
 
 HIGHEST = LEVELS - 4
-"""No tree in memory is that high, and one that is cannot grow by the levels that are left."""
+"""The most levels accepted. No tree in memory is that high, and the levels above are left for growth."""
 
 
 def check_tree(tree: Tree, like: Tree, most: int | None) -> None:
-    """Refuse a tree whose nodes are not all in place exactly once, or that has more than `most` elements."""
+    """Raise unless every node is in place exactly once and the tree has at most `most` values."""
     _check_shapes(tree, like)
     height = int(tree.cursors[HEIGHT])
     check_that(1 <= height <= HIGHEST, f"from 1 to {HIGHEST} levels, got {height}")
@@ -41,7 +41,7 @@ def check_tree(tree: Tree, like: Tree, most: int | None) -> None:
 
 
 def _check_shapes(tree: Tree, like: Tree) -> None:
-    """Refuse arrays that do not have one row per leaf, or one per inner node."""
+    """Raise unless arrays have one row per leaf or one per inner node."""
     counts, least = {"leaf": len(tree.leaf_on), "inner": len(tree.kids)}, len(like.leaf_on)
     check_that(counts["leaf"] >= least, f"at least {least} leaves, got {counts['leaf']}")
     for name in ("leaf_on", "leaf_x", "leaf_up", "leaf_span", "free_leaves", "kids", "lows", "inner_up", "inner_span"):
@@ -55,7 +55,7 @@ def _check_shapes(tree: Tree, like: Tree) -> None:
 
 
 def _check_levels(tree: Tree, height: int) -> tuple[Ints, Ints]:
-    """Refuse links and spines that do not make up a tree; gives its leaves, in order, and its inner nodes."""
+    """Return the leaves, in order, and the inner nodes; raise if links and spines do not form a tree."""
     nodes, inner = tree.levels[LEFT, height - 1 : height], []
     for level in range(height - 1, -1, -1):
         spine = tree.levels[[LEFT, RIGHT], level].tolist()
@@ -68,7 +68,7 @@ def _check_levels(tree: Tree, height: int) -> tuple[Ints, Ints]:
 
 
 def _kids(tree: Tree, nodes: Ints) -> Ints:
-    """The children of some inner nodes, in order."""
+    """Return the children of some inner nodes, in order."""
     used = _in_use(tree.inner_span[nodes])
     check_that(bool(used.any(axis=1).all()), "children below each inner node")
     kids: Ints = tree.kids[nodes][used]
@@ -77,7 +77,7 @@ def _kids(tree: Tree, nodes: Ints) -> Ints:
 
 
 def _in_use(spans: Ints) -> Any:
-    """Which places of some nodes are in use."""
+    """Return which places of some nodes are in use."""
     begin, end = spans[:, BEGIN, None], spans[:, END, None]
     check_that(bool(((begin >= 0) & (begin <= end) & (end <= ORDER)).all()), f"places up to {ORDER} in each node")
     places = np.arange(ORDER)
@@ -85,7 +85,7 @@ def _in_use(spans: Ints) -> Any:
 
 
 def _check_free(what: str, free: Ints, many: int, used: Ints, total: int) -> None:
-    """Refuse nodes that are neither in the tree nor unused, or both, or twice."""
+    """Raise unless each node is exactly once either in the tree or unused."""
     check_that(0 <= many <= total and many + used.size == total, f"{total} {what}, got {many} unused ones")
     check_indices(f"unused {what}", free[:many], total)
     every = np.concatenate([used, free[:many]])
@@ -93,7 +93,7 @@ def _check_free(what: str, free: Ints, many: int, used: Ints, total: int) -> Non
 
 
 def _check_elements(tree: Tree, leaves: Ints, height: int, most: int | None) -> None:
-    """Refuse empty leaves, other than the only one, another number of elements, and elements out of order."""
+    """Raise for an empty leaf unless it is the only one, a wrong number of values, or values out of order."""
     used = _in_use(tree.leaf_span[leaves])
     check_that(height == 1 or bool(used.any(axis=1).all()), "elements in each leaf")
     on, size = tree.leaf_on[leaves][used], int(tree.cursors[SIZE])

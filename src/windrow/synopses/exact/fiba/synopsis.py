@@ -1,4 +1,4 @@
-"""The finger B-tree aggregator: elements may come in any order within the window."""
+"""The finger B-tree aggregator: its answers from the two spines, and the synopsis."""
 
 from __future__ import annotations
 
@@ -38,14 +38,15 @@ from windrow.synopses.exact.loop import MOVES, Answers, Moves, When
 from windrow.synopses.jit import horizon
 
 MIDDLE, LEFT_SPINE, RIGHT_SPINE, FIRST_LEAF = 1, 2, 2 + LEVELS, 2 + 2 * LEVELS
-"""Rows of states: the root without its outer children; for each level of a spine, all from there up to the root; and
-for each place of the first leaf, all from there up to the root."""
+"""Rows of states: the root without its outer children; per level of a spine, everything from there up to the root; and
+per place of the first leaf, everything from there up to the root.
+"""
 LEAVES, INNER = 4, 4
 
 
 @move
 def _renew_left(tag: Any, tree: Tree) -> None:
-    """Aggregate the left spine anew, from the highest stale level down to each place of the first leaf."""
+    """Recompute the left spine, from the highest stale level down to each place of the first leaf."""
     numbers, root = tree.numbers, tree.cursors[HEIGHT] - 1
     for level in range(tree.cursors[STALE_LEFT] - 1, 0, -1):
         node = tree.levels[LEFT, level]
@@ -65,7 +66,7 @@ def _renew_left(tag: Any, tree: Tree) -> None:
 
 @move
 def _renew_right(tag: Any, tree: Tree) -> None:
-    """Aggregate the right spine anew, from the highest stale level down to the last leaf."""
+    """Recompute the right spine, from the highest stale level down to the last leaf."""
     numbers, root = tree.numbers, tree.cursors[HEIGHT] - 1
     for level in range(tree.cursors[STALE_RIGHT] - 1, -1, -1):
         node = tree.levels[RIGHT, level]
@@ -81,7 +82,7 @@ def _renew_right(tag: Any, tree: Tree) -> None:
 
 @move
 def _renew_middle(tag: Any, tree: Tree) -> None:
-    """Aggregate the root anew, without its outer children."""
+    """Recompute the state of the root without its outer children."""
     root = tree.cursors[HEIGHT] - 1
     node = tree.levels[LEFT, root]
     begin, end = tree.inner_span[node]
@@ -158,12 +159,12 @@ MOVES[Tree] = Moves(_leaves, _evict, _is_full, _insert, _answer, _size)
 
 
 class FiBA(ExactSynopsis):
-    """Keeps all elements in a tree with a finger at either end, and lets them come in any order within the window.
+    """A synopsis that stores all values in a tree with a finger at either end, so they may arrive out of order.
 
-    An element that belongs d places before the newest one costs O(log d) merges, one that comes in order O(1), and so
-    do leaving and answering, all amortised. One that is too old to be in the window is left out and counted in `late`.
-    One that is in the window, but older than a moment that was already asked for, is in the answers from then on. Of
-    elements with the same `on`, those that came first are first.
+    A value that belongs d places before the newest one costs O(log d) merges; one in order, an eviction and an answer
+    cost O(1), all amortised. A value too old for the window is dropped and counted in `late`. One that is in the window
+    but older than a moment already answered is included in later answers. Values with the same `on` stay in arrival
+    order.
 
     >>> import numpy as np, windrow as wr
     >>> from windrow.synopses import FiBA, Retention
@@ -183,20 +184,20 @@ class FiBA(ExactSynopsis):
 
     @property
     def late(self) -> int:
-        """How many elements were left out, since they were no longer in the window when they came."""
+        """The number of values dropped because they had left the window when they arrived."""
         return int(self.window.cursors[LATE])
 
     def load(self, data: bytes) -> None:
-        """Go on from a window that was saved by a synopsis made with the same arguments."""
+        """Restore a window saved by a synopsis with the same arguments."""
         super().load(data)
         self.newest = int(self.window.cursors[NEWEST])
 
     def check(self, window: Tree) -> None:
-        """Refuse a saved window that is not a tree."""
+        """Raise unless a saved window is a valid tree."""
         check_tree(window, self.empty(), None if self.span.timed else self.span.length)
 
     def _in_order(self, on: Instants, x: Numbers, moments: Instants) -> tuple[Instants, Any, Instants]:
-        """Elements in the order of their `on`, whatever order they came in, and moments to answer at."""
+        """Return values sorted by `on`, and the moments to answer at."""
         on, x = np.asarray(on), np.asarray(x)
         check_elements(on, x, self.dtype)
         order = np.argsort(on, kind="stable")
@@ -213,7 +214,7 @@ class FiBA(ExactSynopsis):
             self.window.cursors[NEWEST] = self.newest
 
     def empty(self) -> Tree:
-        """A tree without elements: one empty leaf."""
+        """Return a tree without values: one empty leaf."""
         width = self.zero.shape[1]
         cursors = np.zeros(9, np.int64)
         cursors[HEIGHT], cursors[NEWEST] = 1, NEVER
@@ -240,18 +241,18 @@ class FiBA(ExactSynopsis):
         return tree
 
     def grown(self, window: Tree) -> Tree:
-        """The same tree with room for half as many leaves again, and the inner nodes above them."""
+        """Return the same tree with half as many leaves again, or more inner nodes, whichever ran out."""
         leaves = len(window.leaf_on) // 2 if window.cursors[FREE_LEAVES] < 1 else 0
         inner = LEVELS + len(window.kids) // 2 if window.cursors[FREE_INNER] <= window.cursors[HEIGHT] else 0
         return _with_room(window, leaves, inner)
 
     def live(self, window: Tree) -> Tree:
-        """The tree as it is: its nodes have no order in memory."""
+        """Return the tree as it is: its nodes have no order in memory."""
         return window
 
 
 def _with_room(tree: Tree, leaves: int, inner: int) -> Tree:
-    """The same tree with more unused leaves and inner nodes."""
+    """Return the same tree with more unused leaves and inner nodes."""
     longer: dict[str, Any] = {}
     for name in ("leaf_on", "leaf_x", "leaf_up", "leaf_span", "free_leaves"):
         longer[name] = _longer(getattr(tree, name), leaves)

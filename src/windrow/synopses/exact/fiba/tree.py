@@ -1,9 +1,8 @@
-"""The tree of the finger B-tree aggregator: where elements are, and how it grows and shrinks.
+"""The tree of the finger B-tree aggregator: nodes, insertion and eviction.
 
-All elements are in the leaves, in order. Nodes lose elements only on the left, as the oldest leave, and are dropped
-when empty; everywhere else a node is at least a quarter full. The *left spine* is the first node of each level below
-the root, the *right spine* the last one. A node between the spines keeps the partial aggregate of all below it. What is
-kept of the spines is in `fiba.py`; here it is only noted up to which level it has become stale.
+All values are in the leaves, in order. Nodes lose values only on the left, as the oldest leave, and are dropped when
+empty; all other nodes are at least a quarter full. A node between the spines stores the partial aggregate of its
+subtree. The aggregates of the spines are in `synopsis`; this module only marks up to which level they are stale.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ import numpy.typing as npt
 from windrow.synopses.exact.algebra import added, merged, move, put_state, state_at
 
 ORDER = 32
-"""How many elements a leaf has room for, and children an inner node."""
+"""The capacity of a leaf in values, and of an inner node in children."""
 LEVELS = 16
 """More levels than a tree in memory can have."""
 BEGIN, END = 0, 1
-"""What of a node is in use: the places from `BEGIN` up to `END`."""
+"""The used part of a node: the places from `BEGIN` up to `END`."""
 LEFT, RIGHT, PATH, PLACE, SIBLING = range(5)
-"""Nodes by level: of both spines, and of the last insertion: the path, places in the parents, new siblings."""
+"""Rows of `levels`: the nodes of both spines and, for the last insertion, the path, places in parents, new siblings."""
 SIZE, HEIGHT, NEWEST, LATE, FREE_LEAVES, FREE_INNER = range(6)
 STALE_LEFT, STALE_RIGHT, STALE_MIDDLE = 6, 7, 8
-"""Cursors. Stale are the levels below `STALE_LEFT` of the left spine, those below `STALE_RIGHT` of the right one."""
+"""Cursors. The levels below `STALE_LEFT` of the left spine and below `STALE_RIGHT` of the right one are stale."""
 ZERO = 0
 NONE = -1
 
@@ -33,7 +32,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Tree(NamedTuple):
-    """Leaves, inner nodes, and the unused ones of both; the root is the last of either spine."""
+    """Leaves, inner nodes and the unused ones of both; the root is the last node of either spine."""
 
     leaf_on: Ints
     leaf_x: npt.NDArray[Any]
@@ -52,7 +51,7 @@ class Tree(NamedTuple):
 
 @move
 def fold_leaf(tag: Any, tree: Tree, leaf: int, state: Any) -> Any:
-    """A state followed by all elements of a leaf."""
+    """Return a state followed by all values of a leaf."""
     for i in range(tree.leaf_span[leaf, BEGIN], tree.leaf_span[leaf, END]):
         state = added(tag, tree.numbers, state, tree.leaf_x[leaf, i])
     return state
@@ -60,7 +59,7 @@ def fold_leaf(tag: Any, tree: Tree, leaf: int, state: Any) -> Any:
 
 @move
 def fold_kids(tag: Any, tree: Tree, level: int, node: int, first: int, last: int, state: Any) -> Any:
-    """A state followed by what the children of a node keep, from place `first` up to `last`."""
+    """Return a state followed by the states of a node's children, from place `first` up to `last`."""
     ups = tree.leaf_up if level == 1 else tree.inner_up
     for i in range(first, last):
         state = merged(tag, tree.numbers, state, state_at(tag, ups, tree.kids[node, i]))
@@ -69,7 +68,7 @@ def fold_kids(tag: Any, tree: Tree, level: int, node: int, first: int, last: int
 
 @move
 def insert_element(tag: Any, tree: Tree, on: int, x: Any) -> None:
-    """Put an element behind all that are not later than it."""
+    """Insert a value after all that are not later."""
     cursors = tree.cursors
     cursors[SIZE] += 1
     leaf = find_leaf(tree, on)
@@ -96,7 +95,7 @@ def insert_element(tag: Any, tree: Tree, on: int, x: Any) -> None:
 
 @move
 def find_leaf(tree: Tree, on: int) -> int:
-    """The last leaf that begins no later than `on`: up the right spine as far as needed, and down from there."""
+    """Return the last leaf that begins no later than `on`: climb the right spine as far as needed, then descend."""
     levels, root = tree.levels, tree.cursors[HEIGHT] - 1
     level = 0
     while level < root:
@@ -121,7 +120,7 @@ def find_leaf(tree: Tree, on: int) -> int:
 
 @move
 def complete_path(tree: Tree, level: int) -> None:
-    """Let the path reach one level higher: above where the search turned, it is the right spine."""
+    """Extend the path one level up: above the turning point of the search, it is the right spine."""
     levels = tree.levels
     if levels[PATH, level] == levels[RIGHT, level]:
         levels[PATH, level + 1] = levels[RIGHT, level + 1]
@@ -131,20 +130,20 @@ def complete_path(tree: Tree, level: int) -> None:
 
 @move
 def compact(rows: Any, k: int, begin: int) -> None:
-    """Move what is in use of a full row to its start."""
+    """Move the used part of a full row to its start."""
     for i in range(begin, ORDER):
         rows[k, i - begin] = rows[k, i]
 
 
 @move
 def cut_of(tree: Tree, level: int, node: int) -> int:
-    """How much stays where a full node is split: half, but more at the end, since most elements come there."""
+    """Return how much stays when a full node is split: half, but more at the right end, where most values arrive."""
     return 3 * ORDER // 4 if tree.levels[RIGHT, level] == node else ORDER // 2
 
 
 @move
 def split_leaf(tree: Tree, leaf: int, place: int) -> Any:
-    """Move the end of a full leaf to a new one; returns in which of both, and where, an element has its place."""
+    """Move the end of a full leaf to a new one; return the leaf and the place of the value to insert."""
     cursors = tree.cursors
     cut = cut_of(tree, 0, leaf)
     cursors[FREE_LEAVES] -= 1
@@ -160,7 +159,7 @@ def split_leaf(tree: Tree, leaf: int, place: int) -> Any:
 
 @move
 def add_sibling(tree: Tree, old: int, fresh: int, low: int) -> None:
-    """Put a new leaf beside an old one, and split the nodes above as far as they are full."""
+    """Insert a new leaf after an old one, splitting full nodes above."""
     levels, cursors = tree.levels, tree.cursors
     level = 0
     while True:
@@ -208,7 +207,7 @@ def split_inner(tree: Tree, node: int, cut: int) -> int:
 
 @move
 def add_kid(tree: Tree, node: int, place: int, kid: int, low: int) -> None:
-    """Put a child into an inner node that has room."""
+    """Insert a child into an inner node with room."""
     end = tree.inner_span[node, END]
     for i in range(end, place, -1):
         tree.kids[node, i] = tree.kids[node, i - 1]
@@ -220,7 +219,7 @@ def add_kid(tree: Tree, node: int, place: int, kid: int, low: int) -> None:
 
 @move
 def add_root(tree: Tree, old: int, fresh: int, low: int) -> None:
-    """Put a new root above the two parts of the old one."""
+    """Add a new root above the two parts of the old one."""
     levels, cursors = tree.levels, tree.cursors
     top = cursors[HEIGHT]
     cursors[FREE_INNER] -= 1
@@ -238,7 +237,7 @@ def add_root(tree: Tree, old: int, fresh: int, low: int) -> None:
 
 @move
 def note_changes(tag: Any, tree: Tree) -> None:
-    """From the leaf upwards, renew what nodes between the spines keep, and note what is stale of the spines."""
+    """Recompute the states of nodes between the spines, from the leaf up, and mark stale levels of the spines."""
     levels, root = tree.levels, tree.cursors[HEIGHT] - 1
     level = 0
     while True:
@@ -254,7 +253,7 @@ def note_changes(tag: Any, tree: Tree) -> None:
 
 @move
 def note_change(tag: Any, tree: Tree, level: int, node: int) -> bool:
-    """Do so for one node; returns whether it is between the spines."""
+    """Do so for one node; return whether it is between the spines."""
     levels, cursors = tree.levels, tree.cursors
     if level == cursors[HEIGHT] - 1:
         cursors[STALE_MIDDLE] = 1
@@ -275,7 +274,7 @@ def note_change(tag: Any, tree: Tree, level: int, node: int) -> bool:
 
 @move
 def evict_element(tree: Tree) -> None:
-    """Take out the oldest element, and with it the nodes that it leaves empty."""
+    """Remove the oldest value and the nodes it leaves empty."""
     levels, cursors = tree.levels, tree.cursors
     leaf = levels[LEFT, 0]
     cursors[SIZE] -= 1
@@ -289,7 +288,7 @@ def evict_element(tree: Tree) -> None:
 
 @move
 def drop_leaf(tree: Tree, leaf: int) -> None:
-    """Take the first leaf, which is empty, out of the tree."""
+    """Remove the first leaf, which is empty, from the tree."""
     levels, cursors = tree.levels, tree.cursors
     tree.free_leaves[cursors[FREE_LEAVES]] = leaf
     cursors[FREE_LEAVES] += 1
@@ -315,14 +314,14 @@ def drop_leaf(tree: Tree, leaf: int) -> None:
 
 @move
 def drop_inner(tree: Tree, node: int) -> None:
-    """Put an inner node among the unused ones."""
+    """Return an inner node to the unused ones."""
     tree.free_inner[tree.cursors[FREE_INNER]] = node
     tree.cursors[FREE_INNER] += 1
 
 
 @move
 def lower_root(tree: Tree) -> None:
-    """While the root has but one child, let the child be the root."""
+    """Replace the root by its child while it has only one."""
     levels, cursors = tree.levels, tree.cursors
     while cursors[HEIGHT] > 1:
         top = cursors[HEIGHT] - 1
