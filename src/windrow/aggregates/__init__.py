@@ -1,4 +1,4 @@
-"""Aggregates: small algebras that say how the values of a frame become one."""
+"""Aggregates: small algebras that reduce the values of a frame or window to one result."""
 
 from windrow.aggregates.base import AggregateFunction
 from windrow.aggregates.binning import Histogram

@@ -1,4 +1,4 @@
-"""How many values lie between given edges."""
+"""Histograms with given edges."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Row = npt.NDArray[Any]
 
 @dataclass(frozen=True, repr=False)
 class Histogram(AggregateFunction):
-    """How many values lie in each cell between given edges, as a list.
+    """The number of values in each cell between given edges, as a list.
 
-    Cells are those of `Boundary`: cell i is `edges[i-1] < x <= edges[i]`, and the outer two are open-ended, so there is
-    one count more than there are edges, and every value is counted. NaN is in the last cell.
+    The cells are those of `Boundary`: cell i is `edges[i-1] < x <= edges[i]`, and the two outer cells are open-ended.
+    Every value is therefore counted, and there is one more count than edges. NaN falls into the last cell.
 
     >>> import windrow as wr
     >>> wr.histogram("speed", [0, 30, 60]).compute([12, 30, 45, 80, None])
@@ -47,19 +47,19 @@ class Histogram(AggregateFunction):
         super().__post_init__()
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
-        """A list of 64-bit integers."""
+        """Return a list type of 64-bit integers."""
         return pa.list_(pa.int64())
 
     def options(self, integral: bool) -> Options:
-        """The edges."""
+        """Return the edges."""
         return np.array(self.edges)
 
     def zero_state(self, integral: bool) -> tuple[float, ...]:
-        """A zero a cell."""
+        """Return one zero per cell."""
         return (0.0,) * (len(self.edges) + 1)
 
     def longest_list(self, seen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """A count a cell."""
+        """Return the number of cells, for every frame."""
         return np.full(seen.size, len(self.edges) + 1)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Aggregates written as calls, such as `quantile(speed, 0.99)`, on a command line or in SQL."""
+"""Aggregates written as calls, such as `quantile(speed, 0.99)`, on the command line or in SQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AGGREGATES: dict[str, type[AggregateFunction]] = {name_of(kind): kind for kind i
 
 
 def as_call(function: str, arguments: str, option: str, column: str = "") -> AggregateFunction:
-    """The aggregate of a call, given the text between its parentheses, or after a column that was quoted.
+    """Return the aggregate of a call, given the text between its parentheses, or the text after a quoted column.
 
     >>> as_call("quantile", "speed, 0.99", "--agg")
     quantile('speed', 0.99)
@@ -30,7 +30,7 @@ def as_call(function: str, arguments: str, option: str, column: str = "") -> Agg
         )
     kind = AGGREGATES[function]
     if not column:
-        # A comma is part of the column's name where nothing can come after it.
+        # A comma is part of the column's name if nothing can follow the column.
         column, _, arguments = (part.strip() for part in arguments.partition("," if _options(kind) else "\0"))
     if not column and function != "count":
         raise SpecError(f"{option}: {function}() wants a column, as in '{_example(kind)}'")
@@ -39,7 +39,7 @@ def as_call(function: str, arguments: str, option: str, column: str = "") -> Agg
 
 
 def _options(kind: type[AggregateFunction]) -> list[Any]:
-    """What a call can give after the column."""
+    """Return the options that a call can give after the column."""
     return [field for field in fields(kind) if field.name != "column" and not field.kw_only]
 
 

@@ -1,4 +1,4 @@
-"""Keeping the states of one aggregate for many frames at once, in flat arrays."""
+"""Accumulating the states of one aggregate for many frames at once, in flat arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UNLIMITED = 2**62
 
 
 class LimitError(DataError):
-    """A state would keep more values than it may; `state` is its number."""
+    """Raised if a state would keep more values than its limit; `state` is its number."""
 
     def __init__(self, message: str, state: int) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class LimitError(DataError):
 
 @contextmanager
 def naming(which: Callable[[int], str]) -> Iterator[None]:
-    """Add to the error for a state with too many values which one it is, as `which` says; "" if nothing is known."""
+    """Append what `which` returns for the state to the error for too many values; "" appends nothing."""
     try:
         yield
     except LimitError as problem:
@@ -48,7 +48,7 @@ def naming(which: Callable[[int], str]) -> Iterator[None]:
 
 
 def described(what: str, key: Sequence[Any], start: Any = None) -> str:
-    """A frame or window in words, by its group and where it starts, as far as these are known.
+    """Describe a frame or window by its group and start, as far as these are known.
 
     >>> described("the frame", ("m4",), 60)
     "the frame of group 'm4' that starts at 60"
@@ -86,11 +86,11 @@ class Accumulator:
 
     @classmethod
     def of(cls, aggregate: AggregateFunction, types: Mapping[str, pa.DataType]) -> Accumulator:
-        """The keeper of an aggregate over a table with columns of these types."""
+        """Return the accumulator of an aggregate over a table with columns of these types."""
         return cls(aggregate, *([types[name] for name in aggregate.columns] or [pa.int64()]))
 
     def empty(self, n: int) -> States:
-        """The states of `n` frames that have seen nothing."""
+        """Return the states of `n` frames without values."""
         numbers = np.empty((n, self._width), self.dtype)
         if self._keeps_objects:
             for k in range(n):
@@ -104,7 +104,7 @@ class Accumulator:
         return States(np.zeros(n, np.int64), numbers, runs, self.aggregate.state)
 
     def extended(self, states: States, n: int) -> States:
-        """States followed by empty ones, `n` in all; those that were given must not be used again."""
+        """Return these states followed by empty ones, `n` in total; the given states must not be used again."""
         return states.joined(self.empty(n - len(states)))
 
     @property
@@ -116,12 +116,12 @@ class Accumulator:
         return self.aggregate.form == "objects"
 
     def read(self, *columns: pa.Array | pa.ChunkedArray) -> Values:
-        """A column, or several side by side, as numbers of the kind that this aggregate's state is kept in."""
+        """Read a column, or several side by side, into numbers of the type of the aggregate's state."""
         read = [read_numbers(column, self.dtype) for column in columns]
         return read[0] if len(read) == 1 else _side_by_side(read)
 
     def accumulate(self, states: States, slots: npt.NDArray[np.int64], values: Values) -> None:
-        """Add each row's value, in row order, to the frames the row is in: `slots[i]`, where -1 is none."""
+        """Add each row's value, in row order, to the frames that contain the row: `slots[i]`, where -1 means none."""
         if states.runs is not None:
             with self._limited():
                 states.runs = append(states.runs, states.seen, slots, values.numbers, values.valid)
@@ -129,7 +129,7 @@ class Accumulator:
             self._algebra.accumulate(states.seen, states.numbers, slots, values.numbers, values.valid)
 
     def merge(self, states: States, into: npt.NDArray[np.int64], parts: npt.NDArray[np.int64]) -> None:
-        """Append the state of each of `parts`, in order, to the state `into[part]` of the frame it is a part of."""
+        """Append the state of each of `parts`, in order, to the state `into[part]` of its frame."""
         if states.runs is not None:
             with self._limited():
                 states.runs = append_parts(states.runs, states.seen, into, parts)
@@ -137,7 +137,7 @@ class Accumulator:
             self._algebra.merge(states.seen, states.numbers, into, parts)
 
     def finish(self, states: States) -> pa.Array:
-        """The results of all states."""
+        """Return the results of all states."""
         if self.integral:
             self.aggregate.check(states.numbers)
         if states.runs is not None:
@@ -158,7 +158,7 @@ class Accumulator:
 
     @contextmanager
     def _limited(self) -> Iterator[None]:
-        """Say what to do where a state has too many values."""
+        """Replace the error for too many values by one that names a remedy."""
         try:
             yield
         except TooManyValuesError as problem:
@@ -173,7 +173,7 @@ class Accumulator:
             ) from None
 
     def _lists(self, states: States, rows: npt.NDArray[np.int64], mask: npt.NDArray[np.bool_] | None) -> pa.Array:
-        """The results of some states as lists, the others being null."""
+        """Return the results of some states as lists; the others are null."""
         counted = self.aggregate.gives == "counted list"
         kind = self.result.value_type.field("value").type if counted else self.result.value_type
         room = int(self.aggregate.longest_list(states.seen[rows]).sum())
@@ -190,7 +190,7 @@ class Accumulator:
 
 
 def _named(aggregate: AggregateFunction, function: Any) -> Any:
-    """A function over a user's aggregate whose failures name the aggregate."""
+    """Wrap a function of a user-defined aggregate so that its failures name the aggregate."""
 
     def call(*arguments: Any) -> Any:
         try:
@@ -205,7 +205,7 @@ def _named(aggregate: AggregateFunction, function: Any) -> Any:
 
 
 def read_values(accumulators: Sequence[Accumulator], names: Sequence[str | None], table: pa.Table) -> list[Values]:
-    """What each keeper reads of a table; `names` has their columns one after the other, None for one without any."""
+    """Read what each accumulator needs from a table; `names` lists their columns in order, None for no column."""
     left = iter(names)
     read = []
     for accumulator in accumulators:
@@ -218,7 +218,7 @@ def read_values(accumulators: Sequence[Accumulator], names: Sequence[str | None]
 
 
 def check_aggregated_type(aggregate: AggregateFunction, *values: pa.DataType) -> None:
-    """Refuse columns whose types the aggregate has no meaning for."""
+    """Reject columns of types that the aggregate does not support."""
     if aggregate.form == "objects":
         return
     wanted = "a number, a timestamp or a date" if aggregate.accepts_instants else "a number"

@@ -1,8 +1,8 @@
-"""From an aggregate's pure functions to compiled loops over the states of many frames.
+"""Compiled loops over the states of many frames, generated from an aggregate's pure functions.
 
-What a loop does with one state is an overload, which the compiler picks by the aggregate's tag. The same loops run as
-plain Python for aggregates whose states are objects; the tag is then the aggregate itself, and the bodies of the
-functions below are what runs.
+The operations on a single state are overloads, which the compiler selects by the aggregate's tag. For aggregates whose
+states are objects, the same loops run as plain Python. The tag is then the aggregate itself, and the bodies of the
+functions below are executed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from windrow.aggregates.engine.value_runs import BEGIN, LENGTH, settle
 
 
 def add_value(tag: Any, numbers: Any, k: Any, x: Any) -> None:
-    """Replace state `k` by the state with one more value; of several columns, `x` is a row."""
+    """Replace state `k` by the state with one more value; with several columns, `x` is a row."""
     values = tuple(x) if tag.reads > 1 else (x,)
     numbers[k, 0] = tag.add(numbers[k, 0], *values, *tag.last_arguments(integral=False))
 
@@ -33,16 +33,16 @@ def merge_state(tag: Any, numbers: Any, k: Any, other: Any) -> None:
 
 
 def finish_state(tag: Any, numbers: Any, k: Any) -> Any:
-    """The result of state `k`."""
+    """Return the result of state `k`."""
 
 
 def finish_kept(tag: Any, numbers: Any, runs: Any, k: Any) -> Any:
-    """The result of state `k`, which may consist of the values themselves."""
+    """Return the result of state `k`, which may consist of the values themselves."""
     return tag.finish(numbers[k, 0], *tag.last_arguments(integral=False))
 
 
 def finish_list(tag: Any, numbers: Any, runs: Any, k: Any, items: Any, counts: Any) -> Any:
-    """Write the list that is the result of state `k`: how long it is."""
+    """Write the list that is the result of state `k`, and return its length."""
 
 
 def _width(owner: Any) -> int:
@@ -51,7 +51,7 @@ def _width(owner: Any) -> int:
 
 @cache
 def _row(width: int) -> Any:
-    """A compiled function that gives a row of a matrix as a tuple; reading number by number, it makes no view."""
+    """Compile a function that returns a row of a matrix as a tuple; it reads single numbers and creates no view."""
     last = width - 1
     if not last:
         return njit(lambda numbers, k: (numbers[k, 0],))
@@ -60,7 +60,7 @@ def _row(width: int) -> Any:
 
 
 def _values_of(owner: Any) -> Any:
-    """How a value, or a row of several, becomes the arguments of `add`."""
+    """Compile a function that turns a value, or a row of several, into the arguments of `add`."""
     reads = owner.reads
     if reads == 1:
         return njit(lambda x: (x,))
@@ -68,12 +68,12 @@ def _values_of(owner: Any) -> Any:
 
 
 def _options_of(owner: Any) -> Any:
-    """How a tag gives the last arguments of an aggregate's functions."""
+    """Compile a function that returns the trailing arguments of an aggregate's functions, given its tag."""
     return njit(lambda tag: (tag.options,)) if owner.has_options else njit(lambda tag: ())
 
 
 def _state_of(owner: Any) -> Any:
-    """How the state is found in the arrays that keep it."""
+    """Compile a function that reads a state from the arrays that hold it."""
     if owner.form == "numbers":
         row = _row(_width(owner))
         return njit(lambda numbers, runs, k: row(numbers, k))
@@ -215,9 +215,9 @@ class Algebra:
 
 
 def specialised(loop: Any, owner: Any) -> Any:
-    """A loop for one aggregate: from the cache on disk for a built-in one, compiled in this process for a user's.
+    """Return the loop for one aggregate: cached on disk if it is built in, compiled in this process if it is not.
 
-    One whose states are objects runs the loop as it is written.
+    For states that are objects, the loop runs uncompiled.
     """
     if owner.form == "objects":
         return loop.py_func
@@ -230,7 +230,7 @@ def _in_process(loop: Any) -> Any:
 
 
 def tag_for(aggregate: Any, integral: bool) -> Any:
-    """The first argument of all loops: it tells numba the aggregate's class, and the loops its options.
+    """Return the first argument of all loops, which gives numba the aggregate's class, and the loops its options.
 
     >>> import windrow as wr
     >>> tag_for(wr.quantile("temp", 0.99), integral=False).options
@@ -244,7 +244,7 @@ def tag_for(aggregate: Any, integral: bool) -> Any:
 
 
 def algebra_for(aggregate: Any, integral: bool) -> Algebra:
-    """The compiled loops of an aggregate."""
+    """Return the compiled loops of an aggregate."""
     owner, tag = type(aggregate), tag_for(aggregate, integral)
     loops = (_accumulate, _merge, _finish if owner.gives == "number" else _finish_lists)
     return Algebra(*(partial(specialised(loop, owner), tag) for loop in loops))

@@ -1,8 +1,8 @@
-"""The summary of Greenwald and Khanna: tuples (value, g, Δ) from which the rank of each value is known within bounds.
+"""The summary of Greenwald and Khanna: tuples (value, g, Δ) that bound the rank of each value.
 
-The smallest rank that tuple i can have is the sum of g up to it, the largest one is that plus its Δ. As long as
-g + Δ is at most 2εn for every tuple, each rank is answered within εn. The summary lies in three flat arrays, in order
-of value; a sorted run of new values is merged in at once, which is the published insertion for the order of the run.
+The smallest possible rank of tuple i is the sum of g up to it; the largest is that plus its Δ. As long as g + Δ is at
+most 2εn for every tuple, each rank is answered within εn. The summary consists of three flat arrays, in order of
+value. A sorted run of new values is merged in one pass, which equals the published insertion in the order of the run.
 
 Source: Space-efficient online computation of quantile summaries (2001).
 """
@@ -19,11 +19,11 @@ from windrow.aggregates.values import precedes
 
 Keys = npt.NDArray[Any]
 WITHOUT_COUNTING = {"_nrt": False}
-"""For loops that allocate nothing, and so need not count references to arrays."""
+"""For loops that allocate nothing and therefore need no reference counting of arrays."""
 
 
 class Summary(NamedTuple):
-    """Room for tuples, in order of value; how many there are is kept elsewhere."""
+    """Room for tuples, in order of value; their number is stored elsewhere."""
 
     value: Keys
     g: Keys
@@ -31,11 +31,11 @@ class Summary(NamedTuple):
 
     @classmethod
     def make(cls, room: int) -> Summary:
-        """Room for that many tuples."""
+        """Return room for that many tuples."""
         return cls(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64))
 
     def resized(self, room: int) -> Summary:
-        """The same tuples in more room."""
+        """Return the same tuples in more room."""
         made = Summary.make(room)
         for old, new in zip(self, made, strict=True):
             new[: old.size] = old
@@ -44,10 +44,10 @@ class Summary(NamedTuple):
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def insert_run(summary: Summary, size: int, n: int, run: Keys, twice_eps: float, margin: int) -> int:
-    """Merge a sorted run into the summary of `n` values; there must be room for it.
+    """Merge a sorted run into the summary of `n` values, which must have room for it, and return the new size.
 
-    A value between two tuples gets Δ = ⌊2εn⌋ - margin with the n of its turn; margin is 1 in the original paper and 0
-    in the thesis. A new smallest or largest value has no doubt about its rank: Δ = 0.
+    A value between two tuples gets Δ = ⌊2εn⌋ - margin, with the n at its insertion; the margin is 1 in the original
+    paper and 0 in the thesis. The rank of a new smallest or largest value is certain: Δ = 0.
     """
     value, g, delta = summary
     i, k, to = size - 1, run.size - 1, size + run.size - 1
@@ -66,7 +66,7 @@ def insert_run(summary: Summary, size: int, n: int, run: Keys, twice_eps: float,
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def band_of(delta: int, p: int) -> int:
-    """In which band a Δ is when ⌊2εn⌋ is `p`: the higher, the longer ago the tuple came and the more it can hold."""
+    """Return the band of a Δ when ⌊2εn⌋ is `p`: older tuples, which can absorb more, are in higher bands."""
     if delta == 0:
         return 64
     distance, bits = max(0, p - delta), 0
@@ -79,10 +79,10 @@ def band_of(delta: int, p: int) -> int:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def compress(summary: Summary, size: int, n: int, twice_eps: float, bands: Any) -> int:
-    """Merge tuples, each with its descendants, into the next one where that keeps the error; the extremes stay.
+    """Merge tuples, with their descendants, into the next one if the error allows it; return the new size.
 
-    The descendants of a tuple are the tuples just before it that are in lower bands. `bands` is room for as many
-    numbers as there are tuples. Gives the new size.
+    The descendants of a tuple are the tuples just before it that are in lower bands. The extremes stay. `bands` is room
+    for one number per tuple.
     """
     if size < 4:
         return size
@@ -113,7 +113,7 @@ def compress(summary: Summary, size: int, n: int, twice_eps: float, bands: Any) 
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def bound_ranks(summary: Summary, size: int, lowest: Keys, highest: Keys) -> None:
-    """The smallest and the largest rank of each tuple; no rank can be above the one of the next tuple less 1."""
+    """Compute the smallest and the largest rank of each tuple; no rank exceeds that of the next tuple minus 1."""
     rank = 0
     for i in range(size):
         rank += summary.g[i]
@@ -124,10 +124,10 @@ def bound_ranks(summary: Summary, size: int, lowest: Keys, highest: Keys) -> Non
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def nearest(lowest: Keys, highest: Keys, size: int, i: int, rank: int) -> int:
-    """The tuple that is least far from a rank at worst, at or after `i`, where it was for a smaller rank.
+    """Return the tuple, at or after `i`, with the least worst-case distance from a rank.
 
-    With the middle of a tuple's ranks at or below the one that is asked for, the worst case is its smallest rank, so
-    the last such tuple is the best of them; of the others it is the first.
+    `i` is the result for a smaller rank. If the middle of a tuple's ranks is at or below the given rank, the worst case
+    is its smallest rank, so the last such tuple is the best of them. Of the others, the first is the best.
     """
     while i + 1 < size and lowest[i + 1] + highest[i + 1] <= 2 * rank:
         i += 1
@@ -138,9 +138,9 @@ def nearest(lowest: Keys, highest: Keys, size: int, i: int, rank: int) -> int:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def answer_ranks(summary: Summary, size: int, ranks: Keys, out: Keys, lowest: Keys, highest: Keys) -> None:
-    """The value of each rank, which must be given in rising order, within half of the largest g + Δ.
+    """Compute the value of each rank, within half of the largest g + Δ; the ranks must be in ascending order.
 
-    `lowest` and `highest` are room for as many numbers as there are tuples.
+    `lowest` and `highest` are room for one number per tuple.
     """
     bound_ranks(summary, size, lowest, highest)
     i = 0
@@ -152,10 +152,12 @@ def answer_ranks(summary: Summary, size: int, ranks: Keys, out: Keys, lowest: Ke
 
 @njit(cache=True)
 def merge_summaries(a: Summary, size_a: int, b: Summary, size_b: int, out: Summary) -> int:
-    """The summary of both sets of values; its error is at most the sum of theirs, so relative to n the larger of both.
+    """Merge two summaries into `out` and return its size.
 
-    A tuple of one summary comes after all values that the other knows to be smaller, and before all it knows to be
-    larger: its smallest rank grows by that of the tuple before it there, its largest by that of the next one less 1.
+    The error is at most the sum of both errors, and so, relative to n, the larger of the two. A tuple of one summary
+    comes after all values that the other one knows to be smaller, and before all that it knows to be larger. Its
+    smallest rank grows by that of the preceding tuple in the other summary, its largest by that of the following tuple
+    minus 1.
     """
     ranks = np.empty((4, size_a + size_b), np.int64)
     bound_ranks(a, size_a, ranks[0], ranks[1])
@@ -177,7 +179,7 @@ def merge_summaries(a: Summary, size_a: int, b: Summary, size_b: int, out: Summa
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def _ranks_among(low: int, high: int, lowest: Keys, highest: Keys, at: int, size: int) -> tuple[int, int]:
-    """Ranks in the union of a tuple that comes before the tuple `at` of the other summary."""
+    """Return the ranks, in the union, of a tuple that comes before the tuple `at` of the other summary."""
     if at > 0:
         low += lowest[at - 1]
     if at < size:

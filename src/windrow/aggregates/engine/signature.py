@@ -1,4 +1,4 @@
-"""Whether the functions of a user's aggregate fit together: what each takes, and what it gives back."""
+"""Checks that the functions of a user-defined aggregate fit together: their arguments and their results."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ TAKES = {"add": "the state and a value", "merge": "two states", "finish": "the s
 
 
 def check_shape(owner: Any, options: tuple[Any, ...] = ()) -> None:
-    """Try an aggregate's functions on one value, in Python, and refuse those that do not fit together.
+    """Try an aggregate's functions on one value, in Python, and reject functions that do not fit together.
 
-    A function that cannot stand the value that is tried is given the benefit of the doubt: what it does with others,
-    and whether it compiles, is found out later.
+    A function that fails on the value is accepted: whether it works for other values, and whether it compiles, shows
+    later.
     """
     name = owner.__name__
     start = _call(name, "zero", owner.zero, (False,) if owner.keeps_integers else (), None)
@@ -32,7 +32,7 @@ def check_shape(owner: Any, options: tuple[Any, ...] = ()) -> None:
 
 
 def _call(name: str, role: str, function: Callable[..., Any], given: tuple[Any, ...], width: int | None) -> Any:
-    """What a function gives, in a tuple; None if it cannot be tried like this."""
+    """Return the result of a function in a tuple, or None if the call fails."""
     _check_arguments(name, role, function, given)
     try:
         result = function(*given)
@@ -46,7 +46,7 @@ def _call(name: str, role: str, function: Callable[..., Any], given: tuple[Any, 
 def _check_arguments(name: str, role: str, function: Callable[..., Any], given: tuple[Any, ...]) -> None:
     try:
         taken = inspect.signature(function)
-    except (TypeError, ValueError):  # not every callable tells
+    except (TypeError, ValueError):  # not every callable has a signature
         return
     try:
         taken.bind(*given)

@@ -1,4 +1,4 @@
-"""The states of one aggregate in many frames."""
+"""The states of one aggregate for many frames."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Indices = npt.NDArray[np.int64]
 
 @dataclass
 class States:
-    """How many values each frame has seen, the numbers its state consists of, and the values themselves if kept.
+    """The number of values each frame has seen, the numbers of its state, and the values themselves if they are kept.
 
-    A state that is an object of an Arrow type is the one element of its row of numbers.
+    A state that is an object of an Arrow type is the only element of its row of numbers.
     """
 
     seen: Indices
@@ -32,17 +32,17 @@ class States:
         return self.seen.size
 
     def take(self, rows: Indices) -> States:
-        """A copy of some of the states."""
+        """Return a copy of some of the states."""
         runs = None if self.runs is None else growing.copied(self.runs, rows)
         return States(self.seen[rows], self.numbers[rows], runs, self.kind)
 
     def keep(self, rows: Indices) -> States:
-        """Some of the states, none twice, without copying what has grown large; these ones must not be used again."""
+        """Return some distinct states without copying large parts; the original must not be used again."""
         runs = None if self.runs is None else growing.kept(self.runs, rows)
         return States(self.seen[rows], self.numbers[rows], runs, self.kind)
 
     def joined(self, others: States) -> States:
-        """These states followed by others; these ones must not be used again."""
+        """Return these states followed by others; the original must not be used again."""
         runs = None
         if self.runs is not None and others.runs is not None:
             runs = growing.joined(self.runs, others.runs)
@@ -53,7 +53,7 @@ class States:
         return States(seen, numbers, runs, self.kind)
 
     def put(self, rows: Indices, others: States) -> None:
-        """Let others take the place of some of the states."""
+        """Replace some of the states by others."""
         self.seen[rows], self.numbers[rows] = others.seen, others.numbers
         if self.runs is not None and others.runs is not None:
             place = np.arange(len(self))
@@ -61,7 +61,7 @@ class States:
             self.runs = growing.kept(growing.joined(self.runs, others.runs), place)
 
     def columns(self, prefix: str) -> dict[str, pa.Array]:
-        """The states as Arrow columns, one row a frame."""
+        """Return the states as Arrow columns, one row per frame."""
         columns = {f"{prefix}seen": pa.array(self.seen)}
         for i in range(self.numbers.shape[1]):
             column = np.ascontiguousarray(self.numbers[:, i])
@@ -71,7 +71,7 @@ class States:
         return columns
 
     def read(self, prefix: str, table: pa.Table) -> States:
-        """The states of `columns`, of the kind that these are."""
+        """Read states that `columns` wrote, of the same kind as these."""
         seen = np.array(_full(table, f"{prefix}seen").to_numpy(), np.int64)
         check_that((seen >= 0).all(), "no fewer than 0 values in a frame")
         numbers = np.empty((seen.size, self.numbers.shape[1]), self.numbers.dtype)
@@ -85,13 +85,13 @@ class States:
         if self.runs is not None:
             names = growing.as_columns(self.runs)
             runs = growing.from_columns({name: _full(table, f"{prefix}{name}") for name in names}, self.runs)
-            # Results are given as much room as values were seen.
+            # The room for results depends on the number of values seen.
             check_that((growing.totals(runs) == seen).all(), "each frame to hold the values that it has seen")
         return States(seen, numbers, runs, self.kind)
 
 
 def _full(table: pa.Table, name: str) -> pa.ChunkedArray:
-    """A column that has no nulls."""
+    """Return a column, which must have no nulls."""
     column = table.column(name)
     check_that(not column.null_count, f"no nulls in column {name!r}")
     return column

@@ -1,9 +1,9 @@
-"""A type for each aggregate, by which numba tells them apart.
+"""One type per aggregate, which numba uses to distinguish them.
 
-The compiled loops take a *tag* as their first argument: a named tuple type made for one aggregate class. So numba
-specialises each loop for each aggregate and inlines its functions. The tags of the built-in aggregates are attributes
-of this module, which lets numba find the machine code of an earlier run on disk; the tag of a user's aggregate is
-not, so its loops are compiled anew in each process and never outlive an edit of the user's code.
+The compiled loops take a *tag* as their first argument: a named tuple type made for one aggregate class. Numba
+therefore specialises each loop for each aggregate and inlines its functions. The tags of built-in aggregates are
+attributes of this module, so numba finds the machine code of an earlier run on disk. The tag of a user-defined
+aggregate is not an attribute: its loops are compiled again in each process and never outlive an edit of the code.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _TAG_OF: dict[type, Any] = {}
 
 
 def tag_of(owner: type, *, builtin: bool) -> Any:
-    """The tag of a class, made when first asked for."""
+    """Return the tag of a class; create it on first use."""
     if owner not in _TAG_OF:
-        # numba tells named tuples apart by name, so two classes of one name, as in a notebook, must not share one.
+        # numba distinguishes named tuples by name, so two classes of one name, as in a notebook, must not share one.
         name = f"Tag{owner.__name__}" if builtin else f"Tag{owner.__name__}{len(_TAG_OF)}"
         made = namedtuple(name, ["options"], module=__name__)  # type: ignore[misc]
         if builtin:
@@ -29,5 +29,5 @@ def tag_of(owner: type, *, builtin: bool) -> Any:
 
 
 def owner_of(tag: type) -> Any:
-    """The class that a tag type was made for."""
+    """Return the class that a tag type was made for."""
     return _CLASS_OF[tag]

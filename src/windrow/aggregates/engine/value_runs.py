@@ -1,15 +1,14 @@
-"""States that grow: the values of many frames, each with how often it came, in one pool of flat arrays.
+"""States that grow: the values of many frames, each with its count, in one pool of flat arrays.
 
-A frame's values are a *run*, a stretch of the pool with some room behind it. Its front part is in order and has each
-value once; what came since waits behind it. When a run is full its waiting part is sorted into the front, and only if
-that did not make much room, the run moves to a place twice as large at the end of the pool. So a value costs one
-comparison sort's share, and a run takes space by its different values, not by all of them.
+The values of a frame are a *run*, a stretch of the pool with spare room at its end. The front of a run is sorted and
+distinct; new values are appended behind it. When the run is full, the appended values are sorted into the front. Only
+if that frees little room does the run move to a place twice as large at the end of the pool. A value therefore costs
+its share of a comparison sort, and a run takes space for its distinct values only.
 
-Where ranks may be off by a share `eps` of all values, the front part is a summary of Greenwald and Khanna instead: a
-value stands for `counts` values up to it, and the ranks of these are known within `doubts`. What is sorted in, and what
-is merged, is compressed until counts and doubts together reach `eps` times the number of values. So the first value
-whose counts add up to a rank has that rank within `eps`, whatever the batches and merges were. Up to 2 / eps values are
-all kept.
+If ranks may be off by a share `eps` of all values, the front is a summary of Greenwald and Khanna instead: a value
+represents `counts` values up to it, whose ranks are known within `doubts`. Values that are sorted in or merged are
+compressed until counts plus doubts reach `eps` times the number of values. The first value whose counts add up to a
+rank therefore has that rank within `eps`, whatever the batches and merges were. Up to 2 / eps values are all kept.
 """
 
 from __future__ import annotations
@@ -31,37 +30,37 @@ from windrow.state.checks import check_that
 Indices = npt.NDArray[np.int64]
 
 BEGIN, SORTED, LENGTH, ROOM = 0, 1, 2, 3
-"""The columns of `spans`: where a run begins, how much of it is in order, how long it is, how long it may become."""
+"""The columns of `spans`: where a run begins, the length of its sorted part, its length, and its room."""
 USED, WANTED = 0, 1
-"""The places of `cursor`: how much of the pool is given away, and how much more a kernel stopped for."""
+"""The places of `cursor`: the used part of the pool, and the additional room for which a kernel stopped."""
 FEWEST = 8
-"""The room of a run that has just begun."""
+"""The room of a new run."""
 TOO_MANY = -1
-"""What is wanted by a run that may not become longer."""
+"""The value of `WANTED` if a run has reached its limit."""
 
 
 class ValueRuns(NamedTuple):
-    """The pool, and where in it each state's run is."""
+    """The pool, and the place of each state's run in it."""
 
     values: Array
     counts: Indices
     doubts: Indices
-    """By how much the rank of each value may be higher than its count says; empty where all values are kept."""
+    """By how much the rank of each value may exceed its count; empty if all values are kept."""
     spans: Indices
     cursor: Indices
     eps: float
-    """By which share of all values a rank may be off."""
+    """The share of all values by which a rank may be off."""
     longest: int
-    """How many entries a run may have at most."""
+    """The largest number of entries in a run."""
 
     @property
     def lengths(self) -> Indices:
-        """How many entries each run has."""
+        """The number of entries in each run."""
         return self.spans[:, LENGTH]
 
 
 def no_runs(n: int, dtype: np.dtype[Any], eps: float = 0.0, longest: int = 2**62) -> ValueRuns:
-    """The runs of `n` states without values."""
+    """Return the runs of `n` states without values."""
     return _room_for(0, n, dtype, eps, longest)
 
 
@@ -70,7 +69,7 @@ def no_runs(n: int, dtype: np.dtype[Any], eps: float = 0.0, longest: int = 2**62
 
 @njit(cache=True)
 def _in_order(values: Array, counts: Indices) -> tuple[Array, Indices]:
-    """Values in order, with their counts; most often all counts are 1."""
+    """Sort values with their counts; most often all counts are 1."""
     if (counts == 1).all():
         return np.sort(values), counts.copy()
     order = np.argsort(values)
@@ -79,7 +78,7 @@ def _in_order(values: Array, counts: Indices) -> tuple[Array, Indices]:
 
 @njit(cache=True)
 def settle(runs: ValueRuns, k: int) -> None:
-    """Put run `k` in order, each value once."""
+    """Sort run `k` and combine equal values."""
     known, length = runs.spans[k, SORTED], runs.spans[k, LENGTH]
     if known == length:
         return
@@ -112,7 +111,7 @@ def settle(runs: ValueRuns, k: int) -> None:
 
 @njit(cache=True)
 def _merge_in(runs: ValueRuns, k: int, other: Summary) -> None:
-    """Merge a summary into the front part of run `k`, which has the room, and compress both to what `eps` allows."""
+    """Merge a summary into the front of run `k`, which has room for it, and compress it as far as `eps` allows."""
     spans = runs.spans
     begin, known = spans[k, BEGIN], spans[k, SORTED]
     room = known + other.value.size
@@ -131,7 +130,7 @@ def _merge_in(runs: ValueRuns, k: int, other: Summary) -> None:
 
 @njit(cache=True)
 def _make_room(runs: ValueRuns, k: int, more: int) -> bool:
-    """Room in run `k` for more entries; false if the pool has not enough, and the cursor then says what is wanted."""
+    """Make room in run `k` for more entries; if the pool is too small, set `WANTED` and return False."""
     spans, cursor = runs.spans, runs.cursor
     if spans[k, LENGTH] + more <= spans[k, ROOM]:
         return True
@@ -158,7 +157,7 @@ def _make_room(runs: ValueRuns, k: int, more: int) -> bool:
 
 @njit(cache=True)
 def _append(runs: ValueRuns, seen: Indices, slots: Indices, numbers: Array, valid: Array, at: int) -> int:
-    """Add values from place `at` of `slots` on, until the pool is full: the place to go on from."""
+    """Add values from place `at` of `slots` on until the pool is full, and return the place to resume from."""
     spans, width = runs.spans, slots.shape[1]
     positive_zero = numbers.dtype.type(0)
     for i in range(at // width, slots.shape[0]):
@@ -181,7 +180,7 @@ def _append(runs: ValueRuns, seen: Indices, slots: Indices, numbers: Array, vali
 
 @njit(cache=True)
 def _append_parts(runs: ValueRuns, seen: Indices, into: Indices, parts: Indices, at: int) -> int:
-    """Add the runs of parts to those they are parts of, from `parts[at]` on, until the pool is full."""
+    """Add the runs of parts to the runs they belong to, from `parts[at]` on, until the pool is full."""
     spans = runs.spans
     for p in range(at, parts.size):
         part = parts[p]
@@ -192,7 +191,7 @@ def _append_parts(runs: ValueRuns, seen: Indices, into: Indices, parts: Indices,
             return p
         begin, to = spans[part, BEGIN], spans[k, BEGIN] + spans[k, LENGTH]
         end = begin + length
-        # Values that none stands for but itself wait behind the front part, as if they came one by one.
+        # Values that represent only themselves are appended behind the front, as if they arrived one by one.
         if runs.doubts.size and not ((runs.counts[begin:end] == 1).all() and (runs.doubts[begin:end] == 0).all()):
             settle(runs, k)
             _merge_in(runs, k, Summary(runs.values[begin:end], runs.counts[begin:end], runs.doubts[begin:end]))
@@ -228,18 +227,18 @@ def _copy(runs: ValueRuns, rows: Indices, to: ValueRuns, at: int, keep_room: boo
 
 
 class TooManyValuesError(Exception):
-    """A state would have more values than it may."""
+    """Raised if a state would have more values than its limit."""
 
     def __init__(self, state: int) -> None:
         super().__init__(state)
         self.state = state
 
 
-# What States do with runs. Those that give runs back may have used up the ones they were given.
+# Operations of States on runs. Functions that return runs may have consumed the runs they were given.
 
 
 def append(runs: ValueRuns, seen: Indices, slots: Indices, numbers: Array, valid: Array) -> ValueRuns:
-    """The runs with each row's value added to the runs of the frames that the row is in."""
+    """Add each row's value to the runs of the frames that contain the row, and return the runs."""
     at = _append(runs, seen, slots, numbers, valid, 0)
     while at < slots.size:
         if runs.cursor[WANTED] == TOO_MANY:
@@ -250,7 +249,7 @@ def append(runs: ValueRuns, seen: Indices, slots: Indices, numbers: Array, valid
 
 
 def append_parts(runs: ValueRuns, seen: Indices, into: Indices, parts: Indices) -> ValueRuns:
-    """The runs with each part's values added to the run it is a part of."""
+    """Add each part's values to the run it belongs to, and return the runs."""
     at = _append_parts(runs, seen, into, parts, 0)
     while at < parts.size:
         if runs.cursor[WANTED] == TOO_MANY:
@@ -261,7 +260,7 @@ def append_parts(runs: ValueRuns, seen: Indices, into: Indices, parts: Indices) 
 
 
 def _with_room(runs: ValueRuns, wanted: int) -> ValueRuns:
-    """The same runs in a pool without gaps, with as much room again and what is wanted on top."""
+    """Return the same runs in a pool without gaps, with twice the room plus `wanted`."""
     size = 2 * int(runs.spans[:, ROOM].sum()) + wanted
     made = _like(runs, size, runs.spans.shape[0])
     _copy(runs, np.arange(runs.spans.shape[0]), made, 0, True)
@@ -280,25 +279,25 @@ def _like(runs: ValueRuns, size: int, n: int) -> ValueRuns:
 
 
 def copied(runs: ValueRuns, rows: Indices) -> ValueRuns:
-    """Some of the runs, in a pool of their own."""
+    """Return a copy of some of the runs, in a pool of their own."""
     made = _like(runs, int(runs.spans[rows, LENGTH].sum()), rows.size)
     _copy(runs, rows, made, 0, False)
     return made
 
 
 def kept(runs: ValueRuns, rows: Indices) -> ValueRuns:
-    """Only some of the runs, none of them twice; the pool stays unless most of it has become useless."""
+    """Return some distinct runs; the pool is reused unless most of it is no longer needed."""
     left = runs._replace(spans=runs.spans[rows])
     return _with_room(left, 0) if runs.values.size > 1024 + 8 * int(left.spans[:, ROOM].sum()) else left
 
 
 def more_runs(runs: ValueRuns, n: int) -> ValueRuns:
-    """The runs, and empty ones up to `n`."""
+    """Return the runs, extended by empty ones to `n`."""
     return runs._replace(spans=np.concatenate([runs.spans, np.zeros((n - len(runs.spans), 4), np.int64)]))
 
 
 def joined(runs: ValueRuns, others: ValueRuns) -> ValueRuns:
-    """The runs followed by others."""
+    """Return the runs followed by others."""
     n, more = len(runs.spans), int(others.lengths.sum())
     if runs.cursor[USED] + more > runs.values.size:
         runs = _with_room(runs, more)
@@ -308,19 +307,19 @@ def joined(runs: ValueRuns, others: ValueRuns) -> ValueRuns:
 
 
 def settle_all(runs: ValueRuns) -> None:
-    """Put all runs in order."""
+    """Sort all runs."""
     _settle_all(runs)
 
 
 def check_lengths(runs: ValueRuns) -> None:
-    """Put all runs in order, and refuse those that are too long."""
+    """Sort all runs, and raise if one is too long."""
     settle_all(runs)
     if runs.lengths.max(initial=0) > runs.longest:
         raise TooManyValuesError(int(runs.lengths.argmax()))
 
 
 def as_columns(runs: ValueRuns) -> dict[str, pa.Array]:
-    """The runs as two columns of lists, or three with doubts, one row a state."""
+    """Return the runs as two columns of lists, or three with doubts, one row per state."""
     settle_all(runs)
     dense = copied(runs, np.arange(len(runs.spans)))
     ends = pa.array(np.concatenate([[0], np.cumsum(dense.lengths)]))
@@ -329,7 +328,7 @@ def as_columns(runs: ValueRuns) -> dict[str, pa.Array]:
 
 
 def from_columns(columns: Mapping[str, pa.ChunkedArray], like: ValueRuns) -> ValueRuns:
-    """The runs of `as_columns`, of the kind that others are."""
+    """Read runs that `as_columns` wrote, of the same kind as `like`."""
     lists = {name: column.combine_chunks() for name, column in columns.items()}
     lengths = [np.asarray(pc.list_value_length(column)).astype(np.int64) for column in lists.values()]
     length = lengths[0]
@@ -347,7 +346,7 @@ def from_columns(columns: Mapping[str, pa.ChunkedArray], like: ValueRuns) -> Val
 
 
 def totals(runs: ValueRuns) -> Indices:
-    """How many values each run stands for, if runs lie one behind the other."""
+    """Return the number of values that each run represents; runs must be contiguous."""
     before = np.concatenate([[0], np.cumsum(runs.counts)])
     begin = runs.spans[:, BEGIN]
     counted: Indices = before[begin + runs.lengths] - before[begin]
