@@ -1,1 +1,1 @@
-"""Quantiles of a window, exact and within a stated error."""
+"""Quantiles of a window, exact or within a stated error."""

@@ -1,4 +1,4 @@
-"""What the synopses of quantiles have in common: which quantiles they are asked for, and what they need to start."""
+"""The base of quantile synopses: the requested quantiles, and compiled kernels over keys."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Phi = float | npt.ArrayLike
 
 
 class QuantileSynopsis(Synopsis):
-    """A synopsis of quantiles. The quantile of `phi` is the value of rank ⌈phi·N⌉ of the N in the window.
+    """A synopsis of quantiles. The `phi`-quantile is the value of rank ⌈phi·N⌉ among the N values in the window.
 
-    `phi`, one number or an array of them, is the aggregate's `q` unless it is given.
+    `phi` is one number or an array, and defaults to the aggregate's `q`.
     """
 
     def __init__(
@@ -44,28 +44,28 @@ class QuantileSynopsis(Synopsis):
 
     @classmethod
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
-        """Why this synopsis does not apply; None if it does."""
+        """Return why this synopsis does not apply, or None if it applies."""
         if _share_of(aggregate) is None:
             return f"it tells quantiles, and {aggregate!r} is none"
         return cls.why_not_keep(retention, accuracy)
 
     @classmethod
     def why_not_keep(cls, retention: Retention, accuracy: Accuracy) -> str | None:
-        """Why quantiles cannot be kept over this retention and this accurately; None if they can."""
+        """Return why this retention or accuracy is not supported, or None if both are."""
         if retention.kind not in cls.retentions:
             return f"it keeps to retentions by {' or '.join(sorted(cls.retentions))} only"
         return why_not_eps(accuracy)
 
     @abstractmethod
     def query(self, phi: Phi | None = None) -> Any:
-        """The quantiles of the elements in the window now, of the aggregate or of another `phi`; None without any."""
+        """Return the quantiles of the window for `phi`, by default that of the aggregate, or None if it is empty."""
 
 
 class CompiledQuantiles(QuantileSynopsis):
-    """A synopsis of quantiles whose kernels take values as keys of the same order."""
+    """A quantile synopsis whose kernels take values as integer keys in the same order."""
 
     def query(self, phi: Phi | None = None) -> Any:
-        """The quantiles of the elements in the window now, of the aggregate or of another `phi`; None without any."""
+        """Return the quantiles of the window for `phi`, by default that of the aggregate, or None if it is empty."""
         asked = self.phi if phi is None else check_phi("phi", phi)
         answers, known = self._find(NO_INSTANTS, NO_INSTANTS, asked, NOW)
         if not known[0]:
@@ -73,11 +73,11 @@ class CompiledQuantiles(QuantileSynopsis):
         return answers[0] if asked.ndim else float(answers[0])
 
     def update(self, on: Instants, x: Numbers) -> None:
-        """Take in the next elements, in order."""
+        """Add the next values, in order."""
         self._find(*self._elements(on, x), self.phi, NO_INSTANTS)
 
     def roll(self, on: Instants, x: Numbers, every: int) -> npt.NDArray[Any]:
-        """Take in elements and answer after each `every` of them: one row a query if there are several `phi`."""
+        """Add values and return the answer after every `every`-th one: a row per answer if there are several `phi`."""
         check_every(every)
         return self._find(*self._elements(on, x), self.phi, after_each(int(every), len(x)))[0]
 
@@ -93,7 +93,7 @@ class CompiledQuantiles(QuantileSynopsis):
     def _find(
         self, on: Instants, keys: Keys, phi: Numbers, ends: Instants, moments: Instants = NO_INSTANTS
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        """Take in elements; the quantiles that are due, and for which of them there were elements."""
+        """Add values; return the quantiles that are due, and which of them are defined."""
         rising = np.argsort(phi, axis=None)
         due = Due.make(ends, moments, np.zeros((ends.size, phi.size), np.int64))
         self._run(on, keys, np.ravel(phi)[rising], due)
@@ -104,7 +104,7 @@ class CompiledQuantiles(QuantileSynopsis):
         return answers.reshape(ends.size, *phi.shape), due.sizes > 0
 
     def _elements(self, on: Instants, x: Numbers) -> tuple[Instants, Keys]:
-        """Elements as the kernels take them, if they are ones that can come now."""
+        """Return values as the kernels take them; raise if they are malformed or out of order."""
         on, x = as_instants(on), np.asarray(x)
         check_elements(on, x, np.dtype(np.float64))
         if self.timed:
@@ -113,16 +113,16 @@ class CompiledQuantiles(QuantileSynopsis):
 
     @abstractmethod
     def _run(self, on: Instants, keys: Keys, phi: Numbers, due: Due) -> None:
-        """Take in elements whose values are given as keys, and give keys of the quantiles of rising `phi` when due."""
+        """Add values given as keys, and give the keys of the quantiles of ascending `phi` when due."""
 
 
 def _share_of(aggregate: AggregateFunction) -> float | None:
-    """Which quantile an aggregate is; None if it is none."""
+    """Return which quantile an aggregate is, or None if it is not a quantile."""
     return 0.5 if isinstance(aggregate, Median) else getattr(aggregate, "q", None)
 
 
 def check_phi(name: str, phi: Any) -> npt.NDArray[np.float64]:
-    """The quantiles that are asked for, as an array of any shape; refuses what is none."""
+    """Return the requested quantiles as an array of any shape; raise unless all are numbers from 0 to 1."""
     try:
         numbers = np.asarray(phi, np.float64)
     except (TypeError, ValueError):
@@ -133,7 +133,7 @@ def check_phi(name: str, phi: Any) -> npt.NDArray[np.float64]:
 
 
 def why_not_eps(accuracy: Accuracy) -> str | None:
-    """Why so small an error cannot be kept; None if it can."""
+    """Return why such a small error is not supported, or None if it is."""
     if accuracy.eps < 1e-6:
         return f"eps: {accuracy.eps!r} must be at least 1e-6; where no error is allowed, take an exact synopsis"
     return None

@@ -1,4 +1,4 @@
-"""Greenwald-Khanna: the quantiles of all elements since the start, in little memory and with a certain bound."""
+"""Greenwald-Khanna: quantiles of all values since the start, in little memory and with a guaranteed bound."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from windrow.synopses.saved import pack_arrays, unpack_arrays
 from windrow.synopses.total_order import Keys
 
 SIZE, N, PENDING = 0, 1, 2
-"""The cursors: tuples in the summary, elements behind it, and elements that wait in the buffer."""
+"""Cursors: tuples in the summary, values behind it, and values waiting in the buffer."""
 
 SMALLEST_RUN = 64
-"""Elements are merged in by so many at least; with a large eps, 1/(2ε) of them would not be worth sorting."""
+"""The least number of values merged at a time; with a large eps, 1/(2ε) of them would not be worth sorting."""
 
 
 class _State(NamedTuple):
@@ -54,7 +54,7 @@ def _flush(state: _State, twice_eps: float) -> None:
 
 @njit(cache=True)
 def _take(state: _State, keys: Keys, at: int, until: int, twice_eps: float) -> int:
-    """Take in elements until there may be too little room for the next flush; gives the next position."""
+    """Add values until there may be too little room for the next flush; return the next position."""
     cursors, period = state.cursors, state.buffer.size
     while at < until and cursors[SIZE] + period <= state.bands.size:
         batch = min(until - at, period - cursors[PENDING])
@@ -68,7 +68,7 @@ def _take(state: _State, keys: Keys, at: int, until: int, twice_eps: float) -> i
 
 @njit(cache=True)
 def _answer(state: _State, phi: Numbers, out: Keys) -> None:
-    """Answer from the summary and the buffer; neither is changed."""
+    """Answer from the summary and the buffer without changing them."""
     cursors = state.cursors
     run = np.sort(state.buffer[: cursors[PENDING]])
     exact = Summary(run, np.ones_like(run), np.zeros_like(run))
@@ -84,7 +84,7 @@ def _answer(state: _State, phi: Numbers, out: Keys) -> None:
 
 @njit(cache=True)
 def _roll(state: _State, keys: Keys, at: int, phi: Numbers, due: Due, twice_eps: float) -> int:
-    """Take in elements and give the answers that are due, until there may be too little room."""
+    """Add values and give the answers that are due, until there may be too little room."""
     while True:
         while is_due(due, at):
             n = state.cursors[N] + state.cursors[PENDING]
@@ -101,9 +101,9 @@ def _roll(state: _State, keys: Keys, at: int, phi: Numbers, due: Due, twice_eps:
 
 
 class GreenwaldKhanna(CompiledQuantiles):
-    """Quantiles of all elements since the start: of a landmark window, or of one pane.
+    """A synopsis of quantiles over all values since the start: a landmark window, or one pane.
 
-    It knows no retention. Two of them can be merged, so panes of them make up a window.
+    It has no retention. Two of them can be merged, so a window can be composed of panes.
 
     >>> import numpy as np, windrow as wr
     >>> from windrow.synopses.base import Accuracy
@@ -138,7 +138,7 @@ class GreenwaldKhanna(CompiledQuantiles):
 
     @classmethod
     def why_not_keep(cls, retention: Retention | None, accuracy: Accuracy) -> str | None:
-        """Why quantiles cannot be kept so; None if they can."""
+        """Return why this retention or accuracy is not supported, or None if both are."""
         if retention is not None:
             return (
                 "it keeps to no retention, elements never leave it; give no retention, or take an Arasu-Manku synopsis"
@@ -147,17 +147,17 @@ class GreenwaldKhanna(CompiledQuantiles):
 
     @property
     def n(self) -> int:
-        """How many elements it has seen."""
+        """The number of values seen."""
         return int(self._state.cursors[N] + self._state.cursors[PENDING])
 
     @property
     def nbytes(self) -> int:
-        """The memory that the state takes."""
+        """The memory used by the state, in bytes."""
         state = self._state
         return sum(part.nbytes for part in (*state.summary, state.bands, state.buffer, state.cursors))
 
     def merge(self, other: GreenwaldKhanna) -> None:
-        """Take in all elements of another one; the error stays within the larger eps of both."""
+        """Add all values of another synopsis; its eps must not exceed this one's, whose bound still holds."""
         if other._twice_eps > self._twice_eps:
             raise SpecError(
                 f"merge: the other's eps is {other.accuracy.eps}; it must be at most {self.accuracy.eps}, which this "
@@ -175,14 +175,14 @@ class GreenwaldKhanna(CompiledQuantiles):
         self._find(waiting, waiting, self.phi, NO_INSTANTS)
 
     def save(self) -> bytes:
-        """The state as bytes."""
+        """Return the state as bytes."""
         size, _, pending = self._state.cursors
         arrays = {name: part[:size] for name, part in self._state.summary._asdict().items()}
         arrays |= {"buffer": self._state.buffer[:pending], "cursors": self._state.cursors}
         return pack_arrays(type(self).__name__, self.VERSION, {"eps": self.accuracy.eps}, arrays)
 
     def load(self, data: bytes) -> None:
-        """Go on from a saved state."""
+        """Restore a saved state."""
         none = np.empty(0, np.int64)
         like = dict.fromkeys((*Summary._fields, "buffer"), none) | {"cursors": np.zeros(3, np.int64)}
         arrays = unpack_arrays(data, type(self).__name__, self.VERSION, {"eps": self.accuracy.eps}, like)

@@ -1,4 +1,4 @@
-"""KLL panes: quantiles of the last elements from sketches of short panes, merged when asked."""
+"""KLL panes: quantiles of the last values from sketches of short panes, merged on query."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ LIKELY = 0.01
 
 
 def k_for(accuracy: Accuracy) -> int | None:
-    """The smallest k whose sketches keep to half of eps with probability 1 - delta; None if no k is large enough.
+    """Return the smallest k whose sketches stay within eps/2 with probability 1 - delta, or None if there is none.
 
-    The errors of a sketch are those of a sum of independent signs, so they grow with the root of log 2/δ.
+    The error of a sketch is that of a sum of independent signs, so it grows with the square root of log 2/δ.
 
     >>> k_for(Accuracy(eps=0.05, delta=0.01)) < k_for(Accuracy(eps=0.05, delta=0.001))
     True
@@ -47,10 +47,10 @@ def k_for(accuracy: Accuracy) -> int | None:
 
 
 class KLLPanes(QuantileSynopsis):
-    """Quantiles of the last elements, each within eps·N of its rank with a probability of at least 1 - delta.
+    """A synopsis of quantiles of the last values, each within eps·N ranks with a probability of at least 1 - delta.
 
-    A pane has eps/2 of the window's elements at most, so it does little harm that a pane counts as a whole. The
-    library draws its random bits by itself: neither `seed` nor a saved state makes a run repeatable.
+    A pane has at most eps/2 of the window's values, so counting the oldest pane as a whole stays within the error. The
+    library draws its own random bits: neither `seed` nor a saved state makes a run repeatable.
 
     >>> import numpy as np, windrow as wr
     >>> from windrow.synopses.base import Accuracy, Retention
@@ -88,7 +88,7 @@ class KLLPanes(QuantileSynopsis):
 
     @classmethod
     def why_not_keep(cls, retention: Retention, accuracy: Accuracy) -> str | None:
-        """Why quantiles cannot be kept so; None if they can."""
+        """Return why this retention or accuracy is not supported, or None if both are."""
         if (obstacle := super().why_not_keep(retention, accuracy)) is not None:
             return obstacle
         if not accuracy.delta:
@@ -98,7 +98,7 @@ class KLLPanes(QuantileSynopsis):
         return None
 
     def update(self, on: Instants, x: Numbers) -> None:
-        """Take in the next elements, in order."""
+        """Add the next values, in order."""
         numbers = np.ascontiguousarray(x, np.float64)
         check_elements(np.asarray(on), numbers, numbers.dtype)
         if np.isnan(numbers).any():
@@ -114,7 +114,7 @@ class KLLPanes(QuantileSynopsis):
                 self._begin_pane()
 
     def query(self, phi: Phi | None = None) -> Any:
-        """The quantiles of the elements in the window now, of the aggregate or of another `phi`; None without any."""
+        """Return the quantiles of the window for `phi`, by default that of the aggregate, or None if it is empty."""
         asked = self.phi if phi is None else check_phi("phi", phi)
         if not self._n:
             return None
@@ -123,18 +123,18 @@ class KLLPanes(QuantileSynopsis):
         return answers if asked.ndim else float(answers)
 
     def roll(self, on: Instants, x: Numbers, every: int) -> npt.NDArray[Any]:
-        """Take in elements and answer after each `every` of them: one row a query if there are several `phi`."""
+        """Add values and return the answer after every `every`-th one: a row per answer if there are several `phi`."""
         check_every(every)
         answers = self._step_by_step(on, x, after_each(int(every), len(x)))
         return np.array(answers, np.float64).reshape(-1, *self.phi.shape)
 
     @property
     def nbytes(self) -> int:
-        """The memory that the sketches take, as bytes of theirs."""
+        """The memory used by the sketches, as their size in bytes when serialised."""
         return sum(len(sketch.serialize()) for sketch in self._panes)
 
     def save(self) -> bytes:
-        """The state as bytes."""
+        """Return the state as bytes."""
         parts = [sketch.serialize() for sketch in self._panes]
         arrays = {
             "n": np.array([self._n]),
@@ -144,7 +144,7 @@ class KLLPanes(QuantileSynopsis):
         return pack_arrays(type(self).__name__, self.VERSION, self._arguments, arrays)
 
     def load(self, data: bytes) -> None:
-        """Go on from a saved state."""
+        """Restore a saved state."""
         like: Arrays = {"n": np.zeros(1, np.int64), "sizes": np.empty(0, np.int64), "sketches": np.empty(0, np.uint8)}
         arrays = unpack_arrays(data, type(self).__name__, self.VERSION, self._arguments, like)
         sizes, n = arrays["sizes"], int(arrays["n"][0])
@@ -162,7 +162,7 @@ class KLLPanes(QuantileSynopsis):
         self._n, self._panes, self._finished = n, panes, finished
 
     def _check_panes(self, panes: deque[Any], n: int) -> None:
-        """Refuse panes that are not of the elements that they should be of."""
+        """Raise unless the number, k and sizes of panes are those of `n` values."""
         *finished, last = panes
         most = -(-(self.retention.length + 1) // self.pane) - 1
         expected = min(n // self.pane, most)
@@ -179,14 +179,14 @@ class KLLPanes(QuantileSynopsis):
         return kll_doubles_sketch(self.k)
 
     def _begin_pane(self) -> None:
-        """Start a pane, and drop the oldest ones as long as the finished ones have more elements than the window."""
+        """Start a pane, and drop the oldest ones while the finished ones have more values than the window."""
         self._panes.append(self._sketch())
         self._finished = None
         while (len(self._panes) - 1) * self.pane > self.retention.length:
             self._panes.popleft()
 
     def _merged(self) -> Any:
-        """All finished panes in one sketch; kept until the next pane is finished."""
+        """Return all finished panes in one sketch, cached until the next pane is finished."""
         if self._finished is None:
             self._finished = self._merge(self._panes)
         return self._finished
@@ -199,13 +199,13 @@ class KLLPanes(QuantileSynopsis):
 
 
 _HEADER = struct.Struct("<BBBBHBxQHBx")
-"""Of a sketch as bytes: length in words, version, family, flags, k, m, values, the least k of those merged, levels."""
+"""The header of a serialised sketch: length in words, version, family, flags, k, m, values, least k merged, levels."""
 _SINGLE = 8
 _LEAST_CAPACITY = 8
 
 
 def _check_sketch(data: bytes, k: int) -> None:
-    """Refuse a sketch whose levels are not those of its values: the library follows them without a look."""
+    """Raise unless the levels of a sketch match its values: the library follows them unchecked."""
     words = data[0]
     if words == 2:
         check_that(len(data) in (_SINGLE, _SINGLE + 8), f"a sketch of one value or none, got {len(data)} bytes")
@@ -225,18 +225,18 @@ def _check_sketch(data: bytes, k: int) -> None:
 
 
 def _single(data: bytes, k: int) -> bytes:
-    """The version, family, k and m of a sketch of one value or none."""
+    """Return the version, family, k and m of a sketch of at most one value."""
     return struct.pack("<BBHB", 1 if len(data) == _SINGLE else 2, 15, k, _LEAST_CAPACITY)
 
 
 def _capacity(k: int, depth: int) -> int:
-    """How many values a level has room for that is so many levels below the highest: k · (2/3)^depth, rounded."""
+    """Return the capacity of the level `depth` below the highest: k · (2/3)^depth, rounded."""
     rounded: int = ((k << depth + 1) // 3**depth + 1) >> 1
     return max(_LEAST_CAPACITY, rounded)
 
 
 def _with_pane(finished: Any, pane: Any) -> Any:
-    """A sketch of finished panes together with the one that elements come to."""
+    """Return the sketch of finished panes merged with the open pane."""
     merged = copy.copy(finished)
     merged.merge(pane)
     return merged

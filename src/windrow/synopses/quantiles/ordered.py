@@ -1,4 +1,4 @@
-"""Exact quantiles, ranks and the mode of a window: its elements in the order of time and in the order of their size."""
+"""Exact quantiles, ranks and the mode of a window, from its values in time order and in sorted order."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from windrow.synopses.total_order import to_keys, to_numbers
 
 Ints = npt.NDArray[np.int64]
 STRETCH = 16_384
-"""How many elements at least get their ranks together."""
+"""The least number of values that are ranked together."""
 LEAST_ROOM = 64
 NONE = NO_INSTANTS
 
 
 class Ordered(Synopsis):
-    """Keeps all elements twice, in the order of time and in the order of their size; tells quantiles and the mode.
+    """A synopsis that stores all values twice, in time order and in sorted order; answers quantiles and the mode.
 
-    The quantile of `phi` is the value of rank ⌈phi·N⌉ among the N in the window; `phi` is the aggregate's `q` unless it
-    is given. NaN is greater than any other value. Elements that come one at a time are put on short shelves, and those
-    that leave are taken from there. Where many come at once, they are sorted once, and the window is a set of ranks.
+    The `phi`-quantile is the value of rank ⌈phi·N⌉ among the N in the window; `phi` defaults to the aggregate's `q`.
+    NaN is greater than any other value. Values that arrive one at a time are inserted into short sorted shelves and
+    removed from there when they leave. Many values at once are sorted once, and the window becomes a set of ranks.
 
     >>> import numpy as np, windrow as wr
     >>> from windrow.synopses import Ordered, Retention
@@ -89,13 +89,13 @@ class Ordered(Synopsis):
 
     @classmethod
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
-        """Why this synopsis does not apply: the aggregate is neither a quantile nor the mode."""
+        """Return why this synopsis does not apply: the aggregate is neither a quantile nor the mode."""
         if getattr(aggregate, "q", None) is None and not isinstance(aggregate, Mode):
             return f"it tells quantiles and the mode, and {aggregate!r} is neither"
         return None
 
     def update(self, on: Instants, x: Numbers) -> None:
-        """Take in the next elements, in order."""
+        """Add the next values, in order."""
         keys, on = self._elements(on, x)
         if self._shelves is None or 8 * keys.size > self.size:
             self._replace(on, keys)
@@ -103,7 +103,7 @@ class Ordered(Synopsis):
             self._roll_shelves(on, keys, self._due(NO_INSTANTS))
 
     def query(self) -> Any:
-        """The quantile, or the mode, of the elements in the window now; None if there are none."""
+        """Return the quantile or the mode of the window, or None if it is empty."""
         if not self.size:
             return None
         if self.what == QUANTILE:
@@ -111,17 +111,17 @@ class Ordered(Synopsis):
         return self._number(most_frequent(self._on_shelves()))
 
     def quantile(self, phi: float) -> Any:
-        """The value of rank ⌈phi·N⌉ among the N in the window; None if there are none."""
+        """Return the value of rank ⌈phi·N⌉ among the N in the window, or None if it is empty."""
         phi = check_phi(phi)
         return self._number(select(self._on_shelves(), place_of(phi, self.size))) if self.size else None
 
     def rank(self, value: float) -> int:
-        """How many elements in the window are at most as large as a value."""
+        """Return how many values in the window are at most `value`."""
         key = self._to_keys(np.array([value]))[0]
         return int(count_up_to(self._on_shelves(), key))
 
     def roll(self, on: Instants, x: Numbers, every: int) -> npt.NDArray[Any]:
-        """Take in elements and answer after each `every` of them."""
+        """Add values and return the answer after every `every`-th one."""
         check_every(every)
         return self._numbers(self._run(on, x, self._due(after_each(int(every), len(x)))).answers)
 
@@ -134,7 +134,7 @@ class Ordered(Synopsis):
         return Due.make(ends, moments, np.empty(ends.size, np.int64))
 
     def _run(self, on: Instants, x: Any, due: Due) -> Due:
-        """Take in elements and give the answers that are due, by ranks if there are many elements."""
+        """Add values and give the answers that are due, by ranks if there are many values."""
         keys, on = self._elements(on, x)
         if self.what == QUANTILE and 4 * keys.size >= max(self.size, 1024):
             self._roll_ranks(on, keys, due)
@@ -144,23 +144,23 @@ class Ordered(Synopsis):
 
     @property
     def size(self) -> int:
-        """How many elements are in the window."""
+        """The number of values in the window."""
         return self._tail - self._head
 
     @property
     def nbytes(self) -> int:
-        """The memory that the elements and the shelves take."""
+        """The memory used by the values and the shelves, in bytes."""
         return sum(array.nbytes for array in (self._keys, self._times, *(self._shelves or ())))
 
     def save(self) -> bytes:
-        """The elements as bytes; the shelves are filled again when they are needed."""
+        """Return the values as bytes; the shelves are refilled when needed."""
         live = slice(self._head, self._tail)
         times = self._times[live] if self.span.timed else NONE
         arrays = {"keys": self._keys[live], "times": times, "newest": np.array([self.newest])}
         return pack_arrays(type(self).__name__, self.version, self._arguments, arrays)
 
     def load(self, data: bytes) -> None:
-        """Go on from a state that was saved by a synopsis made with the same arguments."""
+        """Restore a state saved by a synopsis with the same arguments."""
         like = {"keys": NONE, "times": NONE, "newest": np.zeros(1, np.int64)}
         arrays = unpack_arrays(data, type(self).__name__, self.version, self._arguments, like)
         keys, times = arrays["keys"].size, arrays["times"].size
@@ -198,7 +198,7 @@ class Ordered(Synopsis):
         return self._numbers(np.array([key]))[0].item()
 
     def _replace(self, on: Ints, keys: Ints) -> None:
-        """Take in many elements at once; of those that come, only the ones that stay are written."""
+        """Add many values at once, writing only those that stay in the window."""
         if not keys.size:
             return
         gone = self._leaving(int(on[-1]), keys.size)
@@ -212,7 +212,7 @@ class Ordered(Synopsis):
         self._shrink()
 
     def _append(self, on: Ints, keys: Ints) -> None:
-        """Write elements behind the newest one; the buffer is moved to a larger one when it is full."""
+        """Write values after the newest one, moving to a larger buffer when full."""
         if self._tail + keys.size > self._keys.size:
             self._move(max(2 * (self.size + keys.size), LEAST_ROOM))
         new = slice(self._tail, self._tail + keys.size)
@@ -222,7 +222,7 @@ class Ordered(Synopsis):
         self._tail += keys.size
 
     def _shrink(self) -> None:
-        """Give back room that a window once needed, if it is far more than this one does."""
+        """Release room that is far more than this window needs."""
         if self._keys.size > 4 * self.size + LEAST_ROOM:
             self._move(2 * self.size)
         if self._shelves is not None and len(self._shelves.cells) > 8 * self.size // WIDTH + 16:
@@ -235,7 +235,7 @@ class Ordered(Synopsis):
         self._head, self._tail = 0, self.size
 
     def _leaving(self, now: int, more: int = 0) -> int:
-        """How many elements are no longer in the window at a moment, once so many more have come."""
+        """Return how many values are no longer in the window at `now`, after `more` have arrived."""
         if not self.span.timed:
             return min(self.size, max(0, self.size + more - self.span.length))
         return int(np.searchsorted(self._times[self._head : self._tail], horizon(now, self.span.length), "right"))
@@ -255,7 +255,7 @@ class Ordered(Synopsis):
         return self._shelves
 
     def _roll_shelves(self, on: Ints, keys: Ints, due: Due) -> None:
-        """Let elements come one by one."""
+        """Add values one by one."""
         shelves = self._on_shelves()
         self._append(on, keys)
         begin = self._tail - keys.size
@@ -270,7 +270,7 @@ class Ordered(Synopsis):
         self._shrink()
 
     def _roll_ranks(self, on: Ints, keys: Ints, due: Due) -> None:
-        """Let elements come in stretches about as long as the window, each sorted once."""
+        """Add values in stretches about as long as the window, sorting each once."""
         held, times = self._keys[self._head : self._tail], self._times[self._head : self._tail]
         (older, places), at = sort_order(held), 0
         while at < keys.size:
@@ -292,7 +292,7 @@ def _moved(buffer: Ints, head: int, tail: int, room: int) -> Ints:
 
 
 def check_phi(phi: float) -> float:
-    """A share of all values, or a refusal."""
+    """Return `phi` as a float; raise unless it is a number from 0 to 1."""
     if isinstance(phi, bool) or not isinstance(phi, int | float | np.number) or not 0 <= phi <= 1:
         raise SpecError(f"phi: {phi!r} is no share of all values; it must be a number from 0 to 1")
     return float(phi)

@@ -1,8 +1,8 @@
-"""Rolling quantiles of many elements at once: all of them get ranks first, and the window is a set of ranks.
+"""Rolling quantiles of many values at once: rank all values first, then treat the window as a set of ranks.
 
-Sorting is done once for a whole stretch of elements. Then each element sets one bit as it comes and clears it as it
-leaves, and the quantile is a bit that moves a few places at a time. A second, smaller set tells which words of the
-first have any bit, so that long gaps cost little.
+A whole stretch of values is sorted once. Each value then sets one bit when it arrives and clears it when it leaves, and
+the quantile is a bit that moves a few places at a time. A second, smaller bit set marks which words of the first are
+non-zero, so that long gaps cost little.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from windrow.synopses.exact.algebra import move
 from windrow.synopses.jit import horizon
 
 DIGIT, PASSES = 11, 6
-"""Keys are sorted by six digits of eleven bits, the last one first."""
+"""Keys are sorted by six digits of eleven bits, the least significant first."""
 ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 ONE = np.uint64(1)
 
 
 @intrinsic
 def count_ones(typing_context: Any, word: Any) -> Any:
-    """How many bits of a word are set."""
+    """Return how many bits of a word are set."""
     return types.int64(types.uint64), lambda context, builder, signature, given: builder.ctpop(given[0])
 
 
 @intrinsic
 def lowest_one(typing_context: Any, word: Any) -> Any:
-    """The place of the lowest bit that is set."""
+    """Return the place of the lowest bit that is set."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         return builder.cttz(given[0], context.get_constant(types.boolean, False))
@@ -42,7 +42,7 @@ def lowest_one(typing_context: Any, word: Any) -> Any:
 
 @intrinsic
 def zeros_above(typing_context: Any, word: Any) -> Any:
-    """How many bits above the highest one that is set."""
+    """Return how many bits are above the highest one that is set."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         return builder.ctlz(given[0], context.get_constant(types.boolean, False))
@@ -52,7 +52,7 @@ def zeros_above(typing_context: Any, word: Any) -> Any:
 
 @njit(cache=True)
 def sort_order(keys: Any) -> Any:
-    """Keys in the order of their size, and their places, those of equal ones in the order they have; by radix sort."""
+    """Return keys in ascending order and their original places, by a stable radix sort."""
     n = keys.size
     buckets = 1 << DIGIT
     counts = np.zeros((PASSES, buckets), np.int64)
@@ -87,9 +87,9 @@ def sort_order(keys: Any) -> Any:
 def merge_orders(
     older: Any, older_places: Any, newer: Any, newer_places: Any, ranked: Any, places: Any, rank: Any
 ) -> None:
-    """Older and newer keys in one order, and the rank of each; the newer ones' places come behind the older ones'.
+    """Merge older and newer sorted keys, and write the rank of each; places of newer keys follow those of older ones.
 
-    Which of both comes next is not to be foreseen, so it is no branch, but a choice of what has been read already.
+    Which key comes next is unpredictable, so the loop selects between values already read instead of branching.
     """
     begin = np.int32(older.size)
     i = j = r = 0
@@ -115,7 +115,7 @@ def merge_orders(
 
 @njit(cache=True)
 def still_there(ranked: Any, places: Any, head: int) -> Any:
-    """The order without the elements before `head`, the others counted from there."""
+    """Return the order without the values before `head`, with places counted from there."""
     keys, kept = np.empty(ranked.size - head, np.int64), np.empty(ranked.size - head, np.int32)
     n = 0
     for r in range(ranked.size):
@@ -127,7 +127,7 @@ def still_there(ranked: Any, places: Any, head: int) -> Any:
 
 @move
 def include(words: Any, used: Any, r: int) -> None:
-    """Put a rank into the set."""
+    """Add a rank to the set."""
     w = r >> 6
     words[w] |= ONE << np.uint64(r & 63)
     used[w >> 6] |= ONE << np.uint64(w & 63)
@@ -135,7 +135,7 @@ def include(words: Any, used: Any, r: int) -> None:
 
 @move
 def exclude(words: Any, used: Any, r: int) -> None:
-    """Take a rank out of the set."""
+    """Remove a rank from the set."""
     w = r >> 6
     words[w] &= ~(ONE << np.uint64(r & 63))
     if words[w] == 0:
@@ -144,7 +144,7 @@ def exclude(words: Any, used: Any, r: int) -> None:
 
 @move
 def next_used(used: Any, w: int) -> Any:
-    """The first word from `w` on that has a bit; there must be one."""
+    """Return the first non-zero word from `w` on; there must be one."""
     u = w >> 6
     word = used[u] & (ALL << np.uint64(w & 63))
     while word == 0:
@@ -155,7 +155,7 @@ def next_used(used: Any, w: int) -> Any:
 
 @move
 def last_used(used: Any, w: int) -> Any:
-    """The last word up to `w` that has a bit; there must be one."""
+    """Return the last non-zero word up to `w`; there must be one."""
     u = w >> 6
     word = used[u] & (ALL >> np.uint64(63 - (w & 63)))
     while word == 0:
@@ -166,7 +166,7 @@ def last_used(used: Any, w: int) -> Any:
 
 @move
 def ahead(words: Any, used: Any, p: int, k: int) -> Any:
-    """The rank in the set that has `k` others before it, counted from `p` on."""
+    """Return the rank in the set with `k` others before it, counted from `p` on."""
     w = p >> 6
     word = words[w] & (ALL << np.uint64(p & 63))
     here = count_ones(word)
@@ -182,7 +182,7 @@ def ahead(words: Any, used: Any, p: int, k: int) -> Any:
 
 @move
 def behind(words: Any, used: Any, p: int, k: int) -> Any:
-    """The `k`-th rank in the set before `p`, counted from there."""
+    """Return the `k`-th rank in the set before `p`, counted downwards."""
     w = p >> 6
     word = words[w] & ~(ALL << np.uint64(p & 63))
     here = count_ones(word)
@@ -198,16 +198,16 @@ def behind(words: Any, used: Any, p: int, k: int) -> Any:
 
 @move
 def place_of(phi: float, n: int) -> int:
-    """The place of a quantile among `n` values in order, counted from 0: that of rank ⌈phi·n⌉."""
+    """Return the place of a quantile among `n` sorted values, counted from 0: that of rank ⌈phi·n⌉."""
     return max(1, min(n, math.ceil(phi * n))) - 1
 
 
 @njit(cache=True)
 def roll_ranks(ranked: Any, times: Any, held: int, rank: Any, length: int, phi: float, due: Due, taken: int) -> int:
-    """Let the elements after the first `held` come one by one, `taken` having come before; give quantiles when due.
+    """Add the values after the first `held` one by one and give quantiles when due.
 
-    They are given by their ranks, and their keys in order of size. `times` is empty where `length` is a count. Returns
-    the first element that is still in the window.
+    Return the first value that is still in the window. `rank` holds the rank of each value, and `ranked` the keys in
+    ascending order. `times` is empty if `length` is a count. `taken` values were added before the first new one.
     """
     words = np.zeros((ranked.size >> 6) + 2, np.uint64)
     used = np.zeros((words.size >> 6) + 2, np.uint64)

@@ -1,7 +1,7 @@
-"""Numbers in order, on shelves of a bounded length: insertion, removal and selection one at a time.
+"""A sorted collection of numbers on shelves of bounded length: insertion, removal and selection one at a time.
 
-A number is looked for first among the lowest numbers of the shelves, then on its shelf. What moves in memory is a piece
-of one shelf, which is short, and now and then a piece of the list of shelves.
+A search looks among the lowest numbers of the shelves first, then on one shelf. An update moves a part of one short
+shelf and, now and then, a part of the list of shelves.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from windrow.synopses.jit import horizon
 from windrow.synopses.quantiles.ranks import place_of
 
 WIDTH, SPARE = 256, 2
-"""How many numbers a shelf has room for, and how many shelves there are beyond those that are needed."""
+"""The capacity of a shelf, and the number of spare shelves beyond those needed."""
 SHELVES, FREE = 0, 1
-"""Cursors: how many shelves are in use, and how many are not."""
+"""Cursors: the number of shelves in use, and of unused ones."""
 QUANTILE, MODE = 0, 1
 
 Ints = npt.NDArray[np.int64]
 
 
 class Shelves(NamedTuple):
-    """Shelves by number; `order`, `lows` and `counts` go by their place in the order. `free` are the unused ones."""
+    """Shelves by number. `order`, `lows` and `counts` are indexed by place in the order; `free` lists unused shelves.
+    """
 
     cells: Ints
     order: Ints
@@ -38,7 +39,7 @@ class Shelves(NamedTuple):
 
 
 def shelve(keys: Ints) -> Shelves:
-    """Sorted keys on shelves that are three quarters full.
+    """Return sorted keys on shelves that are three quarters full.
 
     >>> import numpy as np
     >>> int(select(shelve(np.arange(0, 2000, 2)), 700))
@@ -59,7 +60,7 @@ def shelve(keys: Ints) -> Shelves:
 
 
 def with_room(shelves: Shelves, more: int) -> Shelves:
-    """The same shelves and more unused ones."""
+    """Return the same shelves with `more` unused ones."""
     had, cursors = len(shelves.cells), shelves.cursors.copy()
     cells, order, lows, counts, free = (
         np.concatenate([array, np.empty((more, *array.shape[1:]), np.int64)]) for array in shelves[:-1]
@@ -72,7 +73,7 @@ def with_room(shelves: Shelves, more: int) -> Shelves:
 
 @move
 def shelf_of(shelves: Any, key: int) -> int:
-    """The last shelf whose lowest number is at most the key, or else the first."""
+    """Return the last shelf whose lowest number is at most the key, or else the first."""
     low, high = 0, shelves.cursors[SHELVES]
     while low < high:
         middle = (low + high) >> 1
@@ -85,7 +86,7 @@ def shelf_of(shelves: Any, key: int) -> int:
 
 @move
 def place_on(shelves: Any, shelf: int, count: int, key: int) -> int:
-    """How many numbers of a shelf are less than the key."""
+    """Return how many numbers of a shelf are less than the key."""
     low, high = 0, count
     while low < high:
         middle = (low + high) >> 1
@@ -98,7 +99,7 @@ def place_on(shelves: Any, shelf: int, count: int, key: int) -> int:
 
 @move
 def add_shelf(shelves: Any, at: int) -> int:
-    """An unused shelf at a place in the order."""
+    """Insert an unused shelf at a place in the order; return its number."""
     cursors = shelves.cursors
     cursors[FREE] -= 1
     shelf = shelves.free[cursors[FREE]]
@@ -113,7 +114,7 @@ def add_shelf(shelves: Any, at: int) -> int:
 
 @move
 def drop_shelf(shelves: Any, at: int) -> None:
-    """Put a shelf back among the unused ones."""
+    """Return a shelf to the unused ones."""
     cursors = shelves.cursors
     shelves.free[cursors[FREE]] = shelves.order[at]
     cursors[FREE] += 1
@@ -126,7 +127,7 @@ def drop_shelf(shelves: Any, at: int) -> None:
 
 @move
 def put(shelves: Any, key: int) -> None:
-    """Put a number in its place; a shelf that is full then becomes two."""
+    """Insert a number; split the shelf if it is full then."""
     if shelves.cursors[SHELVES] == 0:
         add_shelf(shelves, 0)
     at = shelf_of(shelves, key)
@@ -147,7 +148,7 @@ def put(shelves: Any, key: int) -> None:
 
 @move
 def remove(shelves: Any, key: int) -> None:
-    """Take out a number that is there; a shelf that is nearly empty goes to its neighbour, if that has room."""
+    """Remove a number that is present; merge a nearly empty shelf with its successor if that leaves room."""
     at = shelf_of(shelves, key)
     shelf, count = shelves.order[at], shelves.counts[at] - 1
     for i in range(place_on(shelves, shelf, count + 1, key), count):
@@ -167,14 +168,14 @@ def remove(shelves: Any, key: int) -> None:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def take_off(shelves: Any, keys: Any) -> None:
-    """Take out numbers that are there."""
+    """Remove numbers that are present."""
     for i in range(keys.size):
         remove(shelves, keys[i])
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def select(shelves: Any, k: int) -> int:
-    """The number that has `k` others before it."""
+    """Return the number with `k` others before it."""
     at = 0
     while k >= shelves.counts[at]:
         k -= shelves.counts[at]
@@ -184,7 +185,7 @@ def select(shelves: Any, k: int) -> int:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def count_up_to(shelves: Any, key: int) -> int:
-    """How many numbers are at most as large as the key."""
+    """Return how many numbers are at most the key."""
     n = 0
     for at in range(shelves.cursors[SHELVES]):
         shelf, count = shelves.order[at], shelves.counts[at]
@@ -194,7 +195,7 @@ def count_up_to(shelves: Any, key: int) -> int:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def most_frequent(shelves: Any) -> int:
-    """The number that is there most often; of several the smallest."""
+    """Return the most frequent number, the smallest of several."""
     best = often = run = 0
     before = 0
     for at in range(shelves.cursors[SHELVES]):
@@ -212,9 +213,9 @@ def most_frequent(shelves: Any) -> int:
 def roll_shelves(
     shelves: Any, keys: Any, times: Any, span: Any, ends: Any, what: int, phi: float, due: Due, begin: int
 ) -> None:
-    """Let the keys from `ends[1]` on come one by one, the first of them at `begin`, and those from `ends[0]` on leave.
+    """Add the keys from `ends[1]` on one by one, evict keys from `ends[0]` on, and give the answers that are due.
 
-    The answers that are due are given. It stops where there may be too few unused shelves.
+    `begin` is the position of the first new key. The loop returns when there may be too few unused shelves.
     """
     while True:
         head, at = ends
