@@ -31,7 +31,7 @@ def check_policy(nulls_on: str) -> None:
 def settle_nulls(df: DataFrame, request: Query[Any], nulls_on: str) -> DataFrame:
     """Count the nulls in `on`, in `by` and where `nulls="error"` forbids them; raise, or drop the rows with a warning.
 
-    Columns that the schema declares as non-null are not checked. If no others remain, no job runs.
+    `on` and `by` are not checked if the schema declares them non-null. If there is nothing to check, no job runs.
     """
     lacking = may_lack(df, [request.on, *request.by], request.types)
     guarded = _guarded(df, request)

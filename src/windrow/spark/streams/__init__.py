@@ -1,1 +1,1 @@
-"""Streaming: stateful operators with state by bucket of groups."""
+"""Streaming: stateful operators whose state is stored per bucket of groups."""

@@ -1,7 +1,7 @@
-"""State by bucket of groups: how rows travel to their bucket, and how a bucket keeps its state in Spark's state store.
+"""State per bucket of groups: how rows travel to their bucket, and how Spark's state store holds the state.
 
-Rows travel as pieces of Arrow, so that Spark moves a few large rows and not many small ones. Every call to the state
-store is a round trip, so a bucket has one value, its pieces of waiting tuples, and one timer.
+Rows travel in pieces of Arrow, so Spark moves a few large rows instead of many small ones. Every call to the state
+store is a round trip, so a bucket has only one value, its pieces of buffered rows, and one timer.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from windrow.state.checks import damaged
 from windrow.state.header import BARE
 
 BUCKET = "_windrow_bucket"
-"""The column with a row's bucket: a name that no column of a user's has."""
+"""The column that holds a row's bucket. No column of a user has this name."""
 BUCKETS = 32
-"""How many buckets by default: the most cores that one query can use."""
+"""The default number of buckets, which limits how many cores one query can use."""
 
 _PACKED = pa.schema([("bucket", pa.int32()), ("dropped", pa.int64()), ("data", pa.binary())])
 _PACKED_SPARK = "bucket int, dropped long, data binary"
 
 
 def check_state_store(df: DataFrame) -> None:
-    """Refuse a session that cannot keep the state."""
+    """Reject a session whose state store cannot hold the state."""
     provider = df.sparkSession.conf.get("spark.sql.streaming.stateStore.providerClass", "") or ""
     if "RocksDB" not in provider:
         raise SessionError(
@@ -48,14 +48,14 @@ def check_state_store(df: DataFrame) -> None:
 
 
 def check_buckets(buckets: Any) -> None:
-    """Refuse what is not a number of buckets; None stands for the default."""
+    """Reject anything but a valid number of buckets; None means the default."""
     wrong = isinstance(buckets, bool) or not isinstance(buckets, int) or not 1 <= buckets <= 100_000
     if buckets is not None and wrong:
         raise SpecError(f"buckets: expected an integer from 1 to 100000, got {quoted(buckets)}")
 
 
 def bucket_of(by: Sequence[Column], buckets: int) -> Column:
-    """The bucket of a row, by the values of its group."""
+    """Return the bucket of a row, from the values of its group."""
     return (F.pmod(F.xxhash64(*by), F.lit(buckets)) if by else F.lit(0)).cast("int")
 
 
@@ -70,19 +70,19 @@ def in_buckets(
     nulls_on: str = "error",
     needs: str = TUPLE_NEEDS,
 ) -> DataFrame:
-    """Rows in pieces of Arrow by bucket; `places` names the columns that may not be null, and `needs` says why."""
+    """Pack rows into pieces of Arrow per bucket. `places` names the columns that must not be null, `needs` says why."""
     return df.withColumn(BUCKET, bucket_of(by, buckets)).mapInArrow(
         plainly(_packer(dict(places or {}), nulls_on, needs)), _PACKED_SPARK
     )
 
 
 def out_of_buckets(found: DataFrame, schema: StructType) -> DataFrame:
-    """The rows in the pieces of Arrow that stateful operators give; columns that a piece lacks are null."""
+    """Unpack the rows from the pieces of Arrow that stateful operators return. Columns that a piece lacks are null."""
     return found.mapInArrow(_unpacker(to_arrow_schema(schema)), schema)
 
 
 def _packer(places: dict[str, str], nulls_on: str, needs: str) -> MapInArrow:
-    """The function that sorts rows into buckets, a piece of Arrow each; rows without a place are dropped here."""
+    """Return the function that packs rows into one piece of Arrow per bucket, without the rows dropped for nulls."""
 
     def pack_buckets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         dropped = 0
@@ -90,7 +90,7 @@ def _packer(places: dict[str, str], nulls_on: str, needs: str) -> MapInArrow:
             whole = _without_nulls(table, places, nulls_on, needs)
             dropped += table.num_rows - whole.num_rows
             yield from _by_bucket(_in_utc(whole))
-        # The first bucket hears of every batch, so that a query that was changed is refused before anything is framed.
+        # Bucket 0 receives something in every batch, so that a changed query is rejected before anything is framed.
         yield pa.record_batch([pa.array([0], pa.int32()), pa.array([dropped]), pa.array([b""])], schema=_PACKED)
 
     return pack_buckets
@@ -110,7 +110,7 @@ def _without_nulls(table: pa.Table, places: dict[str, str], nulls_on: str, needs
 
 
 def _in_utc(table: pa.Table) -> pa.Table:
-    """The same instants, named in UTC, so that a session's time zone leaves no trace in a checkpoint."""
+    """Convert timestamps to UTC, so that checkpoints do not depend on the session's time zone."""
     for i, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type) and field.type.tz not in (None, "UTC"):
             table = table.set_column(i, field.name, table.column(i).cast(pa.timestamp(field.type.unit, "UTC")))
@@ -130,10 +130,10 @@ def _by_bucket(table: pa.Table) -> Iterator[pa.RecordBatch]:
 
 
 class StateKind:
-    """Which operation a bucket's state is of, under a name that is the same for all of them.
+    """The operation that a bucket's state belongs to, stored under the same name for all operations.
 
-    Each operation keeps its state under names of its own, so on a checkpoint of another one it would find nothing and
-    begin from an empty state. Spark compares only states of the same name when a query restarts.
+    Each operation stores its state under its own names. On the checkpoint of another operation, it would find nothing
+    and start from an empty state. When a query restarts, Spark only compares states of the same name.
     """
 
     def __init__(self, handle: StatefulProcessorHandle, kind: str) -> None:
@@ -141,7 +141,7 @@ class StateKind:
         self._value = handle.getValueState("kind", "kind string")
 
     def settle(self) -> None:
-        """Refuse a bucket of another operation; a new bucket is of this one from now on."""
+        """Reject a bucket of another operation; mark a new bucket as one of this operation."""
         found = self._value.get()
         if found is None:
             self._value.update((self._kind,))
@@ -153,7 +153,7 @@ class StateKind:
 
 
 class BucketState:
-    """A bucket's state in Spark's state store, and the timer that wakes it at its next event."""
+    """The state of a bucket in Spark's state store, and the timer that wakes the bucket at its next event."""
 
     def __init__(self, handle: StatefulProcessorHandle, kind: str, name: str, pieces: str, buckets: int) -> None:
         self._handle, self._buckets = handle, buckets
@@ -163,7 +163,7 @@ class BucketState:
         self._timer: int | None = None
 
     def load(self) -> bytes | None:
-        """What was saved; None for a new bucket."""
+        """Return the saved state, or None for a new bucket."""
         buckets, self._timer, data = self._value.get() or (self._buckets, None, None)
         if buckets != self._buckets:
             raise SpecError(
@@ -176,11 +176,11 @@ class BucketState:
         return saved
 
     def save(self, data: bytes, event: int | None, reached: int, expired: int | None) -> None:
-        """Keep the state, and have the bucket woken at an event, in milliseconds; a timer too early does no harm."""
+        """Save the state and wake the bucket at `event`, in milliseconds. A timer that is too early does no harm."""
         timer = None if self._timer == expired else self._timer
         wanted = None if event is None else max(reached + 1, event)
         overdue = timer is not None and timer <= reached
-        # A timer that is overdue would wake the bucket in this batch for what has just been done.
+        # An overdue timer would wake the bucket in this batch for work that has just been done.
         if overdue or (wanted is not None and (timer is None or timer > wanted)):
             if timer is not None:
                 self._handle.deleteTimer(timer)
@@ -191,17 +191,17 @@ class BucketState:
 
 
 class StateShelf:
-    """Waiting tuples in Spark's state store."""
+    """The pieces of buffered rows in Spark's state store."""
 
     def __init__(self, handle: StatefulProcessorHandle, name: str) -> None:
         self._pieces = handle.getMapState(name, "piece long", "data binary")
 
     def put(self, number: int, data: bytes) -> None:
-        """Keep a piece."""
+        """Store a piece."""
         self._pieces.updateValue((number,), (data,))
 
     def read(self, number: int) -> bytes:
-        """Give a piece."""
+        """Return a piece."""
         kept = self._pieces.getValue((number,))
         if kept is None:
             raise damaged(f"expected piece {number} of the waiting rows, got nothing")
@@ -209,12 +209,12 @@ class StateShelf:
         return data
 
     def drop(self, number: int) -> None:
-        """Forget a piece."""
+        """Delete a piece."""
         self._pieces.removeKey((number,))
 
 
 def _unpacker(schema: pa.Schema) -> MapInArrow:
-    """The function that turns what the buckets found into rows."""
+    """Return the function that turns the results of the buckets into rows."""
 
     def unpack_found(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -1,7 +1,7 @@
-"""`fill` where frames or tuples, or both, come in a stream: one stateful operator with state by bucket of groups.
+"""`fill` on streams of frames, of rows, or of both: one stateful operator whose state is stored per bucket of groups.
 
-What is a table is taken in before the first batch, as the operator's initial state, so that the operator is the same
-whichever side streams. `filling/filler.py` does the work.
+A side that is a table becomes the operator's initial state, before the first batch, so the operator is the same
+whichever side is a stream. `filling/filler.py` does the work.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from windrow.spark.versions import to_arrow_schema
 from windrow.state.arrow import pack, unpack
 
 COUNTED = ("tuples", "frames", "late", "held", "dropped")
-"""What is told of each batch of the query, under `observedMetrics` of its progress."""
+"""The counts per batch, shown in `observedMetrics` of the query's progress."""
 _FILLED_SPARK = ", ".join(f"{name} long" for name in COUNTED) + ", data binary"
 _queries = count(1)
 
@@ -46,7 +46,11 @@ _queries = count(1)
 def stream_fill(
     framed: DataFrame, tuples: DataFrame, meeting: FillQuery, nulls_on: str, options: StreamOptions
 ) -> DataFrame:
-    """Tuples tagged with their frames, or frames with their aggregates, of streams."""
+    """Tag rows with their frames, or aggregate them per frame, on streams.
+
+    If `framed` is the unmodified result of `wr.frames` or `wr.widen`, its framing operator is built again with
+    punctuation: see `streams/punctuation.py`.
+    """
     check_state_store(framed)
     made_of = FrameStream.of(framed) if framed.isStreaming else None
     _check_sides(framed, tuples, meeting, made_of)
@@ -74,7 +78,7 @@ def stream_fill(
 
 
 def _check_sides(framed: DataFrame, tuples: DataFrame, meeting: FillQuery, made_of: FrameStream | None) -> None:
-    """Refuse what cannot be filled in a stream."""
+    """Reject sides that cannot be filled in a stream."""
     if tuples.isStreaming:
         check_watermark(tuples, meeting.on)
         if made_of and made_of.plan.ordered:
@@ -102,7 +106,7 @@ def _check_sides(framed: DataFrame, tuples: DataFrame, meeting: FillQuery, made_
 
 
 def _check_foreign(framed: DataFrame, meeting: FillQuery) -> None:
-    """Refuse a stream of frames that does not tell itself how far it is."""
+    """Reject a stream of frames without punctuation or a watermark on `start`."""
     if is_framed_here(framed):
         raise UnsupportedError(
             "frames: this stream is no longer what wr.frames or wr.widen gave, so it cannot tell when a tuple of the "
@@ -118,9 +122,9 @@ def _check_foreign(framed: DataFrame, meeting: FillQuery) -> None:
 
 
 def is_framed_here(frames: DataFrame) -> bool:
-    """Whether a stream comes out of a stateful operator of ours in the same query.
+    """Return whether a stream is the result of a Windrow operator in the same query.
 
-    A watermark on what it gives would wait for itself: it moves with the frames, and they come as it moves.
+    A watermark on such a stream would wait for itself: it advances with the frames, which are emitted as it advances.
     """
     with contextlib.redirect_stdout(io.StringIO()) as plan:
         frames.explain(True)
@@ -129,21 +133,23 @@ def is_framed_here(frames: DataFrame) -> bool:
 
 @dataclass(frozen=True)
 class FillLayout:
-    """How frames and tuples arrive at the operator, and what comes out."""
+    """How frames and rows arrive at the operator, and the schema of the result."""
 
     plan: FillPlan
     columns: list[str]
     """The columns of the frames, as they arrive."""
     keys: list[str]
     roles: dict[str, str | None]
-    """Which of them are a frame's number, start, end, and marks; a frame without marks is whole."""
+    """The columns that hold a frame's number, start, end, `fragment` and `final`. A frame without the last two is
+    whole.
+    """
     moved: dict[str, int | float]
-    """How far starts and ends are still to be moved."""
+    """How far starts and ends still have to be moved."""
     schema: StructType
 
     @classmethod
     def of(cls, framed: DataFrame, tuples: DataFrame, meeting: FillQuery, made_of: FrameStream | None) -> FillLayout:
-        """The sides of a meeting."""
+        """Build the layout of a query."""
         names = framed.columns
         at = {name: f"c{i}" for i, name in enumerate(names)}
         in_pieces = framed.isStreaming and "fragment" in at and "final" in at
@@ -175,9 +181,9 @@ class FillLayout:
         return cls(plan, list(at.values()), [at[name] for name in meeting.frame_keys], roles, moved, schema)
 
     def frames(self, table: pa.Table) -> pa.Table:
-        """Pieces of frames as the filler takes them."""
+        """Return pieces of frames in the form that the filler takes."""
         for i in range(table.num_columns, len(self.columns)):
-            # A column for late tuples, which frames do not have.
+            # The column for late rows, which frames do not have.
             table = table.append_column(self.columns[i], pa.nulls(len(table)))
         table = table.rename_columns(self.columns)
         for role, length in self.moved.items():
@@ -196,7 +202,7 @@ class FillLayout:
         return pa.table(named | {name: table.column(name) for name in self.plan.frame_columns})
 
     def under_way(self, data: bytes) -> pa.Table | None:
-        """Where frames start that are under way; None if nothing was said."""
+        """Return the starts of open frames from a bucket's punctuation, or None if it sent none."""
         if not data:
             return None
         (table,) = unpack(data)
@@ -205,7 +211,7 @@ class FillLayout:
 
 
 def moved(column: pa.Array | pa.ChunkedArray, length: int | float) -> pa.Array:
-    """Instants, moved; those that would leave the range of their type stay at its limit."""
+    """Move instants. Those that would leave the range of their type are clamped to its limit."""
     clock = Clock.of(column.type, "on")
     values = clock.read(column)
     numbers = values.numbers
@@ -236,7 +242,7 @@ def _asked(framed: DataFrame, tuples: DataFrame, meeting: FillQuery, made_of: Fr
 
 
 def _travels_as(tuples: DataFrame, meeting: FillQuery) -> list[str]:
-    """Under which name each column of a tuple travels: as `on` or a key where it is just that, else under its own."""
+    """Return the name under which each column of a row travels: `on` or a key if it equals one, else its own."""
     same = {meeting.on: ("on", meeting.time)}
     same |= {name: (f"by{i}", meeting.key_types[i]) for i, name in enumerate(meeting.tuple_keys)}
     names = []
@@ -247,7 +253,7 @@ def _travels_as(tuples: DataFrame, meeting: FillQuery) -> list[str]:
 
 
 def _tuples(tuples: DataFrame, meeting: FillQuery, sides: FillLayout, buckets: int, nulls_on: str) -> DataFrame:
-    """Tuples on their way to their bucket."""
+    """Pack rows and send them to their buckets."""
     columns = Columns(tuples)
     chosen = {
         f"by{i}": column(name).cast(kind)
@@ -272,7 +278,7 @@ def _tuples(tuples: DataFrame, meeting: FillQuery, sides: FillLayout, buckets: i
 
 
 def _frames(framed: DataFrame, meeting: FillQuery, made_of: FrameStream | None, buckets: int) -> DataFrame:
-    """Frames on their way to their bucket, with what is under way."""
+    """Pack frames and send them to their buckets, with punctuation if there is any."""
     none, is_frames = F.lit(0).cast("long").alias("dropped"), F.lit(True).alias("frames")
     if made_of:
         return made_of.found().select("bucket", is_frames, none, "open", "data")
@@ -289,7 +295,7 @@ def _frames(framed: DataFrame, meeting: FillQuery, made_of: FrameStream | None, 
 def _flushed(
     spark: SparkSession, sides: FillLayout, made_of: FrameStream | None, checkpoint: str | os.PathLike[str]
 ) -> DataFrame:
-    """What an ended stream still owes: tuples and frames that waited, with the frames that its end leaves."""
+    """Return the remaining results of a finished stream, including the frames that its end leaves."""
     rows = buckets_of(spark, checkpoint, FILLING, asked=sides.plan.asked).withColumn("framing", F.lit(False))
     if made_of:
         framing = buckets_of(spark, checkpoint, FRAMING, asked=made_of.plan.fingerprint)
@@ -314,17 +320,17 @@ def _finish(sides: FillLayout, framing: StreamPlan | None) -> FROM_TABLE:
 
 
 class FillProcessor(StatefulProcessor):
-    """Keeps a bucket's state in Spark's state store, and wakes it when the watermark has passed what waits there."""
+    """A stateful operator that stores a bucket's state and wakes it once the watermark has passed buffered rows."""
 
     def __init__(self, sides: FillLayout, buckets: int, timed: bool) -> None:
         self.sides, self.buckets, self.timed = sides, buckets, timed
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Name what is kept: frames with all they need, and tuples."""
+        """Declare the state variables: the frames with all they need, and the rows."""
         self.state = BucketState(handle, KIND, *FILLING, self.buckets)
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
-        """A table is there before the stream begins."""
+        """Store a side that is a table, before the stream starts."""
         filler = Filler.load(self.sides.plan, self.state.shelf, self.state.load())
         arrived = Arrived(self.sides)
         arrived.add(initialState)
@@ -332,7 +338,7 @@ class FillProcessor(StatefulProcessor):
         self._save(filler, 0, None)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
-        """Frames or tuples arrived."""
+        """Process the frames or rows that arrived."""
         arrived = Arrived(self.sides)
         for frame in rows:
             arrived.add(frame)
@@ -341,7 +347,7 @@ class FillProcessor(StatefulProcessor):
         yield found
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
-        """The watermark has passed what the bucket waits for."""
+        """Process what the watermark has passed."""
         with plain_errors():
             found = self._step(Arrived(self.sides), timerValues, expiredTimerInfo.getExpiryTimeInMs())
         yield found
@@ -349,8 +355,8 @@ class FillProcessor(StatefulProcessor):
     def _step(self, arrived: Arrived, timer_values: Any, expired: int | None) -> pd.DataFrame:
         filler = Filler.load(self.sides.plan, self.state.shelf, self.state.load())
         reached = timer_values.getCurrentWatermarkInMs() if self.timed else 0
-        # A bucket of the framing operator is woken when the watermark is past its event, not when it is there: of the
-        # last millisecond not all may have been framed.
+        # A bucket of the framing operator is woken when the watermark is past its event, not when it reaches it, so
+        # rows of the last millisecond may not have been framed yet.
         watermark = 1000 * (reached - 1) if reached > 0 else None
         found = filler.step(arrived.tuples, arrived.frames, watermark, arrived.under_way)
         self._save(filler, reached, expired)
@@ -363,7 +369,7 @@ class FillProcessor(StatefulProcessor):
 
 
 class Arrived:
-    """What arrived at a bucket in one batch."""
+    """The rows, frames and punctuation that arrived at a bucket in one batch."""
 
     def __init__(self, sides: FillLayout) -> None:
         self._sides = sides
@@ -373,7 +379,7 @@ class Arrived:
         self.dropped = 0
 
     def add(self, rows: pd.DataFrame) -> None:
-        """Take in some rows."""
+        """Add the rows of one pandas DataFrame."""
         self.dropped += int(rows["dropped"].sum())
         for is_frames, told, data in zip(rows["frames"], rows["open"], rows["data"], strict=True):
             if not is_frames:

@@ -1,8 +1,8 @@
-"""Frames and windows of a stream: one stateful operator whose state is kept by bucket of groups, not by group.
+"""Frames and windows of a stream: one stateful operator whose state is stored per bucket of groups, not per group.
 
-Tuples travel to their bucket as pieces of Arrow, so that Spark moves a few large rows and not many small ones, and so
-do frames on their way out. In between, `framing/stream.py` or `windows/stream.py` does the work; here is only Spark's
-side of it: where the state is kept, when a bucket is woken, and what the query's progress tells.
+Rows travel to their bucket in pieces of Arrow, so Spark moves a few large rows instead of many small ones; frames
+leave it the same way. `framing/stream.py` and `windows/stream.py` do the work. This module contains only Spark's side:
+where the state is stored, when a bucket is woken, and what the query's progress reports.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from windrow.state.arrow import pack, unpack
 from windrow.windows.stream import SlidePlan
 
 COUNTED = ("arrived", "late", "framed", "dropped", "groups", "state_bytes")
-"""What is told of each batch of the query, under `observedMetrics` of its progress."""
+"""The counts per batch, shown in `observedMetrics` of the query's progress."""
 
 _FOUND_SPARK = f"bucket int, {', '.join(f'{name} long' for name in COUNTED)}, open binary, data binary"
 _queries = count(1)
@@ -56,7 +56,7 @@ Plan: TypeAlias = StreamPlan | SlidePlan
 
 
 def stream_schema(schema: StructType, df: DataFrame, request: FrameQuery, options: StreamOptions) -> StructType:
-    """The schema of a batch result, with `fragment` and `final`, and `late` if late tuples are wanted."""
+    """Return the schema of a batch result with `fragment` and `final`, and with `late` if late rows are emitted."""
     may_lack = {"start", "end"} if options.fragments else set()
     fields = [StructField(f.name, f.dataType, f.nullable or f.name in may_lack) for f in schema.fields]
     fields += [StructField("fragment", LongType(), False), StructField("final", BooleanType(), False)]
@@ -64,7 +64,7 @@ def stream_schema(schema: StructType, df: DataFrame, request: FrameQuery, option
 
 
 def with_late(schema: StructType, df: DataFrame, request: Query[Any], options: StreamOptions) -> StructType:
-    """A schema with `late`, if late tuples are wanted: in their rows all else but the group is null."""
+    """Return a schema with `late` if late rows are emitted. In their rows, everything except the group is null."""
     if options.late != "emit":
         return schema
     fields = [StructField(f.name, f.dataType, f.nullable or f.name not in request.by) for f in schema.fields]
@@ -74,7 +74,7 @@ def with_late(schema: StructType, df: DataFrame, request: Query[Any], options: S
 def stream_frames(
     df: DataFrame, request: FrameQuery, schema: StructType, options: StreamOptions, nulls_on: str
 ) -> DataFrame:
-    """Frames of a streaming DataFrame."""
+    """Compute the frames of a streaming DataFrame."""
     return in_stream(df, partial(StreamPlan, fragments=options.fragments), request, schema, options, nulls_on)
 
 
@@ -86,7 +86,10 @@ def in_stream(
     options: StreamOptions,
     nulls_on: str,
 ) -> DataFrame:
-    """What a plan, made of a request and a layout, finds in a streaming DataFrame."""
+    """Run the plan that `make_plan` builds from a query and a layout over a streaming DataFrame.
+
+    For frames, the result carries a `FrameStream`, which `wr.fill` reads: see `streams/punctuation.py`.
+    """
     buckets = (options.buckets or BUCKETS) if request.by else 1
     tuples, layout = select_tuples(df, request, whole_as=WHOLE if options.late == "emit" else None)
     keep = options.keep_groups
@@ -119,13 +122,13 @@ def in_stream(
 
 
 class BucketProcessor(StatefulProcessor):
-    """Keeps a bucket's state in Spark's state store and wakes it when the watermark has passed what waits there."""
+    """A stateful operator that stores a bucket's state and wakes it once the watermark has passed buffered rows."""
 
     def __init__(self, plan: Plan, buckets: int, late: pa.Schema | None, punctuates: bool) -> None:
         self.plan, self.buckets, self.late, self.punctuates = plan, buckets, late, punctuates
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Name what is kept: all that groups need, and the tuples that wait."""
+        """Declare the state variables: the state of the groups, and the buffered rows."""
         self.state = BucketState(handle, self.plan.kind, *self.plan.state, self.buckets)
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
@@ -138,7 +141,7 @@ class BucketProcessor(StatefulProcessor):
             self.state.save(bucket.save(), None if event is None else -(-event // 1000), 0, None)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
-        """Tuples arrived."""
+        """Process the rows that arrived."""
         arrived: list[pa.Table] = []
         dropped = 0
         for frame in rows:
@@ -150,7 +153,7 @@ class BucketProcessor(StatefulProcessor):
         yield found
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
-        """The watermark has passed what the bucket waits for."""
+        """Process the buffered rows that the watermark has passed."""
         with plain_errors():
             found = self._step(key[0], [], 0, timerValues, expiredTimerInfo.getExpiryTimeInMs())
         yield found
@@ -172,7 +175,7 @@ class BucketProcessor(StatefulProcessor):
 
 
 def warn_if_ahead(reached: int, now: float) -> None:
-    """Warn, in the log of the worker, of a watermark in the future, which makes the rows of today late.
+    """Warn, in the worker's log, if the watermark is in the future, which makes today's rows late.
 
     >>> import warnings
     >>> with warnings.catch_warnings(record=True) as caught:
@@ -192,7 +195,7 @@ def warn_if_ahead(reached: int, now: float) -> None:
 
 
 def late_rows(table: pa.Table, plan: Plan, schema: pa.Schema) -> pa.Table:
-    """Late tuples as rows of the result: their group, and themselves."""
+    """Return late rows as rows of the result: their group, and the row itself in `late`."""
     known = dict(zip(plan.request.by, map(table.column, plan.layout.by), strict=True)) | {"late": table.column(WHOLE)}
     columns = [known[f.name].cast(f.type) if f.name in known else pa.nulls(len(table), f.type) for f in schema]
     return pa.table(columns, schema=schema)

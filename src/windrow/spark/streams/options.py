@@ -1,4 +1,4 @@
-"""Options of a query over a stream, checked before it starts."""
+"""Options of a streaming query, checked before it starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LATE = ("drop", "emit")
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """How a stream is framed and reported; none of these has a meaning for a table."""
+    """The options of a streaming query. None of them applies to a table."""
 
     fragments: bool = False
     ordered: bool = False
@@ -51,7 +51,7 @@ class StreamOptions:
             raise SpecError("initial: a checkpoint is flushed as it is; pass either initial= or flush=")
 
     def refuse_for_tables(self) -> None:
-        """Refuse options that only a stream can have."""
+        """Reject options that only apply to streams."""
         default = StreamOptions()
         if self.initial is not None:
             raise UnsupportedError("initial: the state of a query is for streams, got a table as the source")
@@ -63,7 +63,7 @@ class StreamOptions:
 
 
 def _check_initial(initial: Any) -> None:
-    """Refuse what cannot be the result of `wr.migrate`, by its columns."""
+    """Reject a DataFrame whose columns show that it is not the result of `wr.migrate`."""
     check_dataframe(initial, "initial", "; wr.migrate makes one")
     if initial.isStreaming or {"bucket", "data"} - {*initial.columns}:
         what = "a stream" if initial.isStreaming else f"a table of the columns {quoted(initial.columns)}"
@@ -71,7 +71,7 @@ def _check_initial(initial: Any) -> None:
 
 
 def check_stream(df: DataFrame, request: Query[Any], options: StreamOptions) -> None:
-    """Refuse a stream that cannot be put in order, and a session that cannot keep its state."""
+    """Reject a stream that cannot be put in order, and a session that cannot store its state."""
     check_state_store(df)
     if options.ordered:
         return
@@ -79,7 +79,7 @@ def check_stream(df: DataFrame, request: Query[Any], options: StreamOptions) -> 
 
 
 def check_watermark(df: DataFrame, on: str, otherwise: str = "") -> None:
-    """Refuse a stream whose `on` does not tell when it has passed an instant; `otherwise` says what else would do."""
+    """Reject a stream whose `on` has no watermark. `otherwise` suggests an alternative."""
     field = df.schema[on]
     if not isinstance(field.dataType, TimestampType):
         raise TypeMismatchError(
@@ -94,5 +94,5 @@ def check_watermark(df: DataFrame, on: str, otherwise: str = "") -> None:
 
 
 def has_watermark(field: StructField) -> bool:
-    """Whether a column of a stream has a watermark."""
+    """Return whether a column of a stream has a watermark."""
     return any("watermark" in key.lower() for key in field.metadata or {})

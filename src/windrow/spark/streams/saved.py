@@ -1,4 +1,4 @@
-"""The state that a checkpoint holds, read bucket by bucket while no query runs on it."""
+"""The state in a checkpoint, read bucket by bucket, without running the query."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ FROM_TABLE = Callable[[pa.Table], pa.Table]
 
 
 FRAMING, SLIDING = StreamPlan.state, SlidePlan.state
-"""Under which names the operators keep a bucket's state and its pieces of tuples: the framing one, that of windows …"""
+"""The names under which the operators of frames and of windows store a bucket's state and its buffered rows."""
 
 
 FILLING = ("filling", "tuples")
-"""… and the filling one."""
+"""The same names for the operator of `wr.fill`."""
 
 
 KINDS = {FRAMING[0]: StreamPlan.kind, SLIDING[0]: SlidePlan.kind, FILLING[0]: fill_stream.KIND}
-"""The kind of a state by the name that it is kept under."""
+"""The kind of a state, by the name it is stored under."""
 
 
 ESCAPED = frozenset(' "#%<>?[\\]^`{|}')
-"""What has to be escaped in an address."""
+"""The characters that must be escaped in an address."""
 
 
 def flushed(
     spark: SparkSession, plan: StreamPlan | SlidePlan, schema: StructType, checkpoint: str | os.PathLike[str]
 ) -> DataFrame:
-    """The frames or windows that an ended stream still owes: of the tuples that wait, and what the end cuts."""
+    """Return the remaining frames or windows of a finished stream: those of buffered rows, and those cut by the end."""
     out = to_arrow_schema(schema)
     buckets = buckets_of(spark, checkpoint, plan.state, asked=plan.fingerprint)
     return buckets.groupBy("bucket").applyInArrow(_finish(plan, out), schema)
@@ -59,10 +59,10 @@ def buckets_of(
     operator: int | None = None,
     asked: Mapping[str, Any] | None = None,
 ) -> DataFrame:
-    """A row for each bucket's state, with a null piece, and one for each piece of tuples that wait in it.
+    """Return one row per bucket's state, with a null `piece`, and one per piece of its buffered rows.
 
-    Where a query has several operators of a kind, one must be named, or it must be said what it was asked for, which is
-    what `flush=` does.
+    If a query has several operators of a kind, select one by `operator` or, as `flush=` does, by the arguments it was
+    started with (`asked`).
     """
     try:
         return _buckets_of(spark, checkpoint, names, operator, asked)
@@ -109,9 +109,9 @@ def _buckets_of(
 
 
 def _readable(checkpoint: str) -> str:
-    """Refuse paths that Spark's reader of states cannot open: it escapes these characters, and then looks for that."""
+    """Reject paths that Spark's state reader cannot open: it escapes some characters and looks for the escaped path."""
     found = sorted({character for character in checkpoint if character in ESCAPED or ord(character) < 32})
-    found += sorted({character for character in checkpoint if 0xD800 <= ord(character) < 0xE000})  # half a character
+    found += sorted({character for character in checkpoint if 0xD800 <= ord(character) < 0xE000})  # a lone surrogate
     if not checkpoint.strip() or found:
         why = f"it has {', '.join(map(repr, found))}" if found else "it is empty"
         raise SourceError(
@@ -134,7 +134,7 @@ def _state(spark: SparkSession, checkpoint: str, names: tuple[str, str], operato
 
 
 def _operators(spark: SparkSession, checkpoint: str, name: str) -> list[int]:
-    """The numbers of the operators that have a state of that name."""
+    """Return the numbers of the operators that have a state of that name."""
     try:
         found = spark.read.format("state-metadata").load(checkpoint)
         rows = found.select("operatorId", "operatorProperties").collect()
@@ -160,36 +160,36 @@ def _no_state(checkpoint: str, name: str, error: Exception | None = None, operat
 
 
 def _gist(error: Exception) -> str:
-    """Return the first line that is about the failure and not about the call of Py4J that met it."""
+    """Return the first line of an error that describes the failure, skipping Py4J's own message."""
     lines = [line for line in str(error).splitlines() if line.strip(": ") and "occurred while calling" not in line]
     return lines[0].strip(": ") if lines else type(error).__name__
 
 
 class PieceStore(dict[int, bytes]):
-    """A shelf that is read and then thrown away."""
+    """An in-memory store for the pieces of a bucket, read once and then discarded."""
 
     def put(self, number: int, data: bytes) -> None:
-        """Keep a piece."""
+        """Store a piece."""
         self[number] = data
 
     def read(self, number: int) -> bytes:
-        """Give a piece."""
+        """Return a piece."""
         return self[number]
 
     def drop(self, number: int) -> None:
-        """Forget a piece."""
+        """Delete a piece."""
         del self[number]
 
 
 def parts_of(table: pa.Table) -> tuple[bytes, PieceStore]:
-    """A bucket's state and its pieces."""
+    """Return a bucket's state and its pieces."""
     rows = list(zip(table["piece"].to_pylist(), table["data"].to_pylist(), strict=True))
     (state,) = (data for piece, data in rows if piece is None)
     return state, PieceStore({piece: data for piece, data in rows if piece is not None})
 
 
 def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Rows by the position of their columns; columns that they lack are null."""
+    """Match rows to a schema by column position. Missing columns are null."""
     for name in schema.names[table.num_columns :]:
         table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
     return table.rename_columns(schema.names).cast(schema)
