@@ -1,4 +1,4 @@
-"""The demo: a day of traffic and the tow of a dye probe, made up but lifelike, framed and drawn."""
+"""The demo: a synthetic day of traffic and the tow of a dye probe, framed and plotted."""
 
 from windrow.demo.run import run_demo
 from windrow.demo.stream import run_stream_demo

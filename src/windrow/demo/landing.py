@@ -1,4 +1,4 @@
-"""The traffic day as it comes in: readings on their way for up to two minutes, in files that land one by one."""
+"""Arrival of the traffic day: readings delayed by up to two minutes, in files that land one by one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import pyarrow as pa
 from windrow.demo.traffic import DAY, TrafficDay
 
 NIGHT = 5 * 3600
-"""The night is short of events: what comes in until five o'clock is one file."""
+"""Little happens at night, so everything that arrives before five o'clock is one file."""
 SECONDS_A_FILE = 15 * 60
 LONGEST_DELAY = 119
-"""In seconds; a watermark of two minutes loses nothing."""
+"""In seconds. A watermark of two minutes loses nothing."""
 
 
 def arrivals(day: TrafficDay, seed: int = 8) -> list[pa.Table]:
-    """The readings in the order in which they come in, a table for each file; times are instants, in UTC.
+    """Return the readings in order of arrival, one table per file; times are instants, in UTC.
 
     >>> from windrow.demo.traffic import traffic_day
     >>> files = arrivals(traffic_day(detectors=4))
@@ -41,7 +41,7 @@ def arrivals(day: TrafficDay, seed: int = 8) -> list[pa.Table]:
 
 
 class Landing:
-    """Lets files land in a folder, one after the other, in a thread of its own; those that are there stay."""
+    """A thread that writes files to a folder one after the other; existing files stay."""
 
     def __init__(
         self, files: Sequence[pa.Table], folder: Path, every: float, write: Callable[[pa.Table, Path], None]
@@ -52,21 +52,21 @@ class Landing:
         self._stopped, self._over = threading.Event(), threading.Event()
 
     def start(self, afterwards: Callable[[], None]) -> None:
-        """Begin; when all have landed, call a function, and then it is over."""
+        """Start landing files; call `afterwards` when all have landed."""
         threading.Thread(target=self._run, args=(afterwards,), daemon=True).start()
 
     def stop(self) -> None:
-        """Let no more files land."""
+        """Stop landing files."""
         self._stopped.set()
 
     @property
     def is_over(self) -> bool:
-        """Whether all was done, before it was stopped."""
+        """Whether all files landed before `stop` was called."""
         return self._over.is_set()
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more will come: it is over, was stopped, or has failed."""
+        """Whether no more files will come: all landed, or it was stopped or failed."""
         return self.is_over or self._stopped.is_set()
 
     def _run(self, afterwards: Callable[[], None]) -> None:
@@ -79,7 +79,7 @@ class Landing:
             self.error = error
             self.stop()
             return
-        # If the query fails in there, whoever watches the query hears of it.
+        # If the query fails here, whoever watches it sees the error.
         with suppress(Exception):
             afterwards()
             if not self._stopped.is_set():

@@ -1,4 +1,4 @@
-"""The demo's frames once more, by plain loops over the rows: slow, and easy to believe."""
+"""The demo's frames computed by plain loops over the rows: slow, but easy to verify."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 
 class Run(NamedTuple):
-    """A frame: its group, its first and last `on`, and how many rows it has."""
+    """A frame: its group, its first and last `on`, and its number of rows."""
 
     group: int
     start: int
@@ -21,7 +21,7 @@ class Run(NamedTuple):
 
 
 def jams_by_loop(readings: pa.Table) -> list[Run]:
-    """Speed under 40 for at least 3 minutes; readings without a speed do not count, nor do gaps over 5 minutes."""
+    """Find runs of speed under 40 for at least 3 minutes; skip missing speeds, and break at gaps over 5 minutes."""
     minute = 60_000_000
     known = readings.filter(pc.is_valid(readings["speed"]))
     ordered = known.sort_by([("detectorid", "ascending"), ("starttime", "ascending")])
@@ -31,14 +31,14 @@ def jams_by_loop(readings: pa.Table) -> list[Run]:
 
 
 def dye_by_loop(scans: pa.Table) -> list[Run]:
-    """Fluorescence over 0.2 in at least 20 scans."""
+    """Find runs of fluorescence over 0.2 in at least 20 scans."""
     hits = pc.greater(scans["flsp"], pa.scalar(0.2))
     rows = ((0, scan, hit) for scan, hit in _rows(scans["scan"], hits))
     return [run for run in _runs(rows, max_gap=scans.num_rows) if run.rows >= 20]
 
 
 def steps_by_loop(scans: pa.Table) -> list[Run]:
-    """Pieces within which the fluorescence moves by at most 0.05."""
+    """Split the scans into segments within which the fluorescence moves by at most 0.05."""
     steps: list[Run] = []
     low = high = 0.0
     for scan, value in _rows(scans["scan"], scans["flsp"]):
@@ -52,14 +52,14 @@ def steps_by_loop(scans: pa.Table) -> list[Run]:
 
 
 def runs_of(frames: pa.Table, by: str | None) -> list[Run]:
-    """Frames as the loops give them."""
+    """Convert frames to the form that the loops return."""
     bounds = (frames[name].cast(pa.int64()) for name in ("start", "end", "count"))
     groups: Iterable[Any] = frames[by].to_pylist() if by else [0] * frames.num_rows
     return [Run(group, *rest) for group, rest in zip(groups, _rows(*bounds), strict=True)]
 
 
 def _runs(rows: Iterable[tuple[Any, ...]], max_gap: int) -> Iterator[Run]:
-    """Maximal runs of hits, group by group; rows are of group, `on` and hit."""
+    """Yield maximal runs of hits per group; each row is a group, an `on` and a hit."""
     for group, members in groupby(rows, key=itemgetter(0)):
         run: Run | None = None
         for _, at, hit in members:

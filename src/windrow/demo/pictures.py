@@ -1,4 +1,4 @@
-"""The demo's pictures: a signal, and the frames that were found in it."""
+"""The demo's pictures: signals with their frames."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _picture(path: Path, height: float) -> Iterator[Figure]:
 
 
 def draw_traffic(day: TrafficDay, jams: pa.Table, path: Path) -> None:
-    """The day as a map of speeds, jams outlined; below it one detector with its jams shaded."""
+    """Draw the day as a map of speeds with jams outlined, and one detector with its jams shaded."""
     with _picture(path, 9.5) as figure:
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.7, 1])
         _draw_map(figure, above, day, jams)
@@ -78,7 +78,7 @@ def _draw_map(figure: Figure, axes: Axes, day: TrafficDay, jams: pa.Table) -> No
 
 
 def _minute_means(speed: npt.NDArray[np.float32], readings: int = 6) -> npt.NDArray[np.float32]:
-    """Means over a few readings each, of those that are there: there are more readings than pixels."""
+    """Return means over a few readings each, ignoring missing ones: there are more readings than pixels."""
     blocks = speed.reshape(READINGS // readings, readings, -1)
     seen = ~np.isnan(blocks)
     counts = np.where(seen.any(axis=1), seen.sum(axis=1), np.nan)
@@ -87,7 +87,7 @@ def _minute_means(speed: npt.NDArray[np.float32], readings: int = 6) -> npt.NDAr
 
 
 def _in_frames(jams: pa.Table, detectors: int) -> npt.NDArray[np.float32]:
-    """Which readings of which detectors lie in a frame."""
+    """Return which readings of which detectors lie in a frame."""
     inside = np.zeros((READINGS, detectors), np.float32)
     for detector, start, end in _rows(jams, "detectorid", "start", "end"):
         inside[_reading(start) : _reading(end) + 1, detector - FIRST_ID] = 1
@@ -103,7 +103,7 @@ def _reading(time: datetime) -> int:
 
 
 def _telling_detector(day: TrafficDay, jams: pa.Table) -> int:
-    """The detector with an outage in the midst of a jam, if it has a jam; else the one with the most jams."""
+    """Return the detector with an outage during a jam, if it has a jam, otherwise the one with the most jams."""
     found: list[Any] = jams["detectorid"].to_pylist()
     broken = FIRST_ID + day.outages[0].detector
     return int(broken if broken in found else max(found, key=found.count, default=FIRST_ID))
@@ -132,7 +132,7 @@ def _draw_detector(axes: Axes, day: TrafficDay, jams: pa.Table, detector: int) -
 
 
 def draw_tow(tow: Tow, episodes: pa.Table, steps: pa.Table, path: Path) -> None:
-    """The fluorescence with its episodes shaded, the way of the probe, and one episode as delta frames see it."""
+    """Draw the fluorescence with its episodes shaded, the path of the probe, and one episode as delta frames."""
     with _picture(path, 10.5) as figure:
         whole, way, near = figure.subplots(3, 1, height_ratios=[1, 0.8, 1])
         scan, depth, flsp = (tow.table[name].to_numpy() for name in ("scan", "depth", "flsp"))

@@ -1,4 +1,4 @@
-"""The demo's story: make data, find the frames, say what was found, draw it."""
+"""The demo: generate data, find the frames, print a summary and draw pictures."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ROWS_A_GROUP = 100_000
 
 @dataclass(frozen=True)
 class Query:
-    """A question to a table, and how it is asked in Python."""
+    """A framing query on a table, which prints as its Python call."""
 
     path: Path
     scheme: Scheme
@@ -55,7 +55,7 @@ class Query:
         return f"wr.frames(wr.parquet(spark, {self.path.as_posix()!r}), wr.{self.scheme!r}, on={self.on!r}{by}, agg=…)"
 
     def run(self, spark: SparkSession) -> Found:
-        """Find the frames, in order, and take the time of it."""
+        """Find the frames, in order, and measure the time."""
         arguments: dict[str, Any] = {"on": self.on, "by": self.by, "agg": self.facts}
         source = parquet(spark, str(self.path))
         began = time.perf_counter()
@@ -75,7 +75,7 @@ class Found:
 
 
 def run_demo(out: Path, *, detectors: int = 200, seed: int = 8, log: SparkLog) -> None:
-    """Make the data, find congestion and dye, print both, draw both; everything goes to one folder."""
+    """Generate the data, find congestion and dye, and print and draw both; write everything to one folder."""
     say = Console(highlight=False, soft_wrap=True).print
     began = time.perf_counter()
     day, tow = traffic_day(detectors, seed), dye_tow(seed=seed)
@@ -123,7 +123,7 @@ FILES = {
 
 
 def _ask(spark: SparkSession, query: Query, expected: list[Run], say: Any) -> pa.Table:
-    """Run a query, and compare what it finds with what a plain loop over the rows has found."""
+    """Run a query and compare its frames with those of a plain loop over the rows."""
     say(f"\n[bold]{escape(str(query))}[/bold]")
     with working("finding frames", spark):
         found = query.run(spark)
@@ -134,7 +134,7 @@ def _ask(spark: SparkSession, query: Query, expected: list[Run], say: Any) -> pa
 
 
 def print_jams(jams: pa.Table, say: Any) -> None:
-    """Print the longest jams, and how many there are."""
+    """Print the longest jams and the number of jams."""
     longest = _longest(jams)
     lasted = [end - start for start, end in zip(longest["start"], longest["end"], strict=True)]
     columns = {
@@ -179,7 +179,7 @@ def _lengths(table: pa.Table) -> list[timedelta]:
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table to its place; an earlier table with the same columns is replaced."""
+    """Write a table; an existing table with the same columns is replaced."""
     with table_target(path, table.column_names).writing() as new:
         if path.suffix == ".csv":
             pyarrow.csv.write_csv(table, new)
@@ -188,12 +188,12 @@ def write_table(table: pa.Table, path: Path) -> None:
 
 
 def table_target(path: Path, columns: Sequence[str]) -> Target:
-    """Return a checked place for a table of the demo."""
+    """Return a checked target for a table of the demo."""
     return Target.of(path, table_file(columns), overwrite=True).check()
 
 
 def check_places(out: Path, day: TrafficDay, tow: Tow) -> None:
-    """Refuse a folder in which other files have the names of the demo's, before anything is written."""
+    """Reject a folder in which other files have the demo's names, before anything is written."""
     tables = {
         "traffic.parquet": day.table.column_names,
         "tow.parquet": tow.table.column_names,
@@ -209,7 +209,7 @@ def check_places(out: Path, day: TrafficDay, tow: Tow) -> None:
 
 
 def _draw(out: Path, day: TrafficDay, tow: Tow, jams: pa.Table, episodes: pa.Table, steps: pa.Table) -> None:
-    # Matplotlib takes seconds to load, and only the pictures need it.
+    # Matplotlib takes seconds to import, and only the pictures need it.
     from windrow.demo.pictures import draw_tow, draw_traffic
 
     draw_traffic(day, jams, out / "traffic.png")

@@ -1,7 +1,7 @@
-"""The demo as a stream: the day lands file by file, jams show while they grow, and the end compares with a plain loop.
+"""The demo as a stream: the day lands file by file, jams show as they grow, and the result is checked by a plain loop.
 
-Everything is in one folder: the files that have landed, the query's checkpoint, and what it has found, a file a batch.
-So a run that was stopped goes on where it was; a day that is over begins anew.
+One folder holds everything: the landed files, the query's checkpoint and its output, one file per batch. So a run that
+was stopped resumes where it was, and a finished day starts over.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ JAM_COLUMNS = ("detectorid", *FRAME_COLUMNS, *JAM_FACTS)
 
 @dataclass(frozen=True)
 class Folder:
-    """Where a day lands, is framed and is remembered."""
+    """The folder in which a day lands and is framed, with its checkpoint."""
 
     path: Path
 
@@ -60,16 +60,16 @@ class Folder:
 
     @property
     def pieces(self) -> Path:
-        """What the query has found."""
+        """The query's output."""
         return self.path / "pieces"
 
     @property
     def jams(self) -> Path:
-        """All jams of the day, when it is over."""
+        """All jams of the day, written when it is over."""
         return self.path / "jams.csv"
 
     def prepare(self, settings: dict[str, int]) -> None:
-        """Make the folder ready for a day, or for the rest of one; another day's rest is refused."""
+        """Prepare the folder for a new day or the rest of one; reject the rest of a day with other settings."""
         told = self.path / "day.json"
         try:
             if self.jams.exists():
@@ -90,7 +90,7 @@ class Folder:
             raise SpecError(f"--out: {self.path} holds a day begun with {options}; give these, or another --out")
 
     def _clear(self, told: Path) -> None:
-        """Remove a day that is over; `jams` goes last, so that a clearing that was killed is done again."""
+        """Remove a finished day; `jams` goes last, so that a removal that was killed is repeated."""
         self._check_own(told)
         for folder in (self.landing, self.pieces, self.checkpoint):
             shutil.rmtree(folder, ignore_errors=True)
@@ -98,7 +98,7 @@ class Folder:
             path.unlink(missing_ok=True)
 
     def _check_own(self, told: Path) -> None:
-        """Refuse to remove what the demo cannot have written."""
+        """Refuse to remove files that the demo did not write."""
         kinds = {self.landing: LANDED, self.pieces: PIECE, self.checkpoint: CHECKPOINT}
         strange = [
             folder / name for folder, kind in kinds.items() if folder.is_dir() for name in strangers(folder, kind)
@@ -115,7 +115,7 @@ class Folder:
 
 
 def _settings(told: Path) -> dict[str, Any]:
-    """Return what a day was begun with."""
+    """Return the settings that a day was started with."""
     try:
         found = json.loads(told.read_text())
     except ValueError:
@@ -126,14 +126,14 @@ def _settings(told: Path) -> dict[str, Any]:
 
 
 class Pieces:
-    """Keeps what each batch finds in a file of its own, and hands it to the thread that shows it."""
+    """A sink that writes each batch to its own file and passes it to the thread that shows it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._found: SimpleQueue[pa.Table] = SimpleQueue()
 
     def __call__(self, batch: DataFrame, number: int) -> None:
-        """Take a batch; one that comes again replaces itself."""
+        """Receive a batch; a repeated one replaces its own file."""
         rows = batch.toArrow()
         path = self.folder / f"batch-{number:08}.parquet"
         if rows.num_rows:
@@ -143,13 +143,13 @@ class Pieces:
             path.unlink(missing_ok=True)
 
     def show(self, view: LiveRows) -> None:
-        """Show what has come meanwhile."""
+        """Show the batches received since the last call."""
         while not self._found.empty():
             view.add(as_shown(self._found.get()))
 
 
 def as_shown(pieces: pa.Table) -> dict[str, list[Any]]:
-    """Pieces of jams as a table to look at, the newest last; a jam may end without a further reading."""
+    """Return pieces of jams as a table for display, the newest last; a jam may end without a further reading."""
     found = pieces.sort_by([("end", "ascending"), ("detectorid", "ascending")]).to_pydict()
     return {
         "detector": found["detectorid"],
@@ -168,7 +168,7 @@ def as_shown(pieces: pa.Table) -> dict[str, list[Any]]:
 def run_stream_demo(
     out: Path, *, detectors: int, seed: int, every: float = 1.0, seconds: float | None = None, log: SparkLog
 ) -> None:
-    """Let a day land, frame it meanwhile, and say at its end what was found."""
+    """Let a day land, frame it as it arrives, and print a summary at its end."""
     say = Console(highlight=False, soft_wrap=True).print
     day = traffic_day(detectors, seed)
     folder = Folder(out / "stream")
@@ -195,7 +195,7 @@ def _source(spark: SparkSession, landing: Path) -> DataFrame:
 
 
 def _run(jams: DataFrame, folder: Folder, landing: Landing, seconds: float | None) -> bool:
-    """Run the query while files land; whether the day came to its end."""
+    """Run the query while files land; return whether the day reached its end."""
     pieces = Pieces(folder.pieces)
     writer = jams.writeStream.foreachBatch(pieces).option("checkpointLocation", str(folder.checkpoint.absolute()))
     deadline = None if seconds is None else time.monotonic() + seconds
@@ -222,7 +222,7 @@ def _run(jams: DataFrame, folder: Folder, landing: Landing, seconds: float | Non
 
 
 def _whole(spark: SparkSession, source: DataFrame, folder: Folder) -> pa.Table:
-    """All jams of the day: the pieces that the query gave and those that the end of the day leaves, put together."""
+    """Return all jams of the day, assembled from the query's pieces and those left at the end of the day."""
     rest = frames(source, JAM, **ASKED, flush=str(folder.checkpoint.absolute()))
     _, pattern = settle_path(str(folder.pieces))
     found = spark.read.schema(rest.schema).parquet(pattern).unionByName(rest)

@@ -1,7 +1,8 @@
-"""A made-up tow through a field of dye: a probe that goes up and down behind a ship, with a fluorimeter.
+"""A synthetic tow through a field of dye: a probe with a fluorimeter that goes up and down behind a ship.
 
-After the cruise of sections 2 and 4.1 of "Frames" (2016): the probe is in the dye now and then, between long stretches
-near zero, and the dye comes in sharp, uneven peaks. Bubbles make peaks too, but too short ones to be dye.
+Modelled on the cruise in sections 2 and 4.1 of "Frames" (2016): the probe is in dye now and then, between long
+stretches near zero, and the dye appears as sharp, uneven peaks. Bubbles cause peaks too, but these are too short to be
+dye.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ SHALLOWEST, DEEPEST = 2.0, 32.0
 
 @dataclass(frozen=True)
 class Tow:
-    """The scans, the dye that is in the water without noise and bubbles, and the scans where bubbles begin and end."""
+    """The scans, the dye in the water without noise and bubbles, and the first and last scan of each bubble."""
 
     table: pa.Table
     dye: Floats
@@ -29,7 +30,7 @@ class Tow:
 
 
 def dye_tow(scans: int = 60_000, seed: int = 8) -> Tow:
-    """The scans of a tow, the same for the same seed.
+    """Generate the scans of a tow; equal seeds give equal scans.
 
     >>> dye_tow(scans=1000).table.column_names
     ['scan', 'depth', 'temperature', 'flsp']
@@ -50,7 +51,7 @@ def dye_tow(scans: int = 60_000, seed: int = 8) -> Tow:
 
 
 def _depth(at: npt.NDArray[np.int64], rng: np.random.Generator) -> Floats:
-    """Down and up again, about every two minutes, never quite as deep as the last time."""
+    """Return depths that go down and up about every two minutes, never to quite the same depth."""
     legs = len(at) // 1400 + 3
     turns = np.concatenate([[0], np.cumsum(rng.uniform(1250, 1550, legs))])
     depths = np.where(np.arange(legs + 1) % 2 == 0, SHALLOWEST, DEEPEST) + rng.uniform(-1, 1, legs + 1)
@@ -59,7 +60,7 @@ def _depth(at: npt.NDArray[np.int64], rng: np.random.Generator) -> Floats:
 
 
 def _dye(at: npt.NDArray[np.int64], depth: Floats, rng: np.random.Generator) -> Floats:
-    """Patches of dye, each in a layer of the water and a stretch of the way, torn into filaments."""
+    """Return patches of dye, each in one water layer and one stretch of the path, torn into filaments."""
     span = len(at)
     patches = max(2, round(span / 7500))
     middle = np.sort(rng.uniform(0.06, 0.94, patches)) * span
@@ -74,14 +75,14 @@ def _dye(at: npt.NDArray[np.int64], depth: Floats, rng: np.random.Generator) -> 
 
 
 def _smooth_noise(length: int, width: int, rng: np.random.Generator) -> Floats:
-    """Noise of unit variance that changes over about `width` scans."""
+    """Return noise of unit variance that changes over about `width` scans."""
     window = np.exp(-0.5 * (np.arange(-3 * width, 3 * width + 1) / width) ** 2)
     window /= np.sqrt((window**2).sum())
     return np.convolve(rng.normal(size=length + window.size - 1), window, mode="valid")
 
 
 def _bubbles(dye: Floats, rng: np.random.Generator) -> tuple[tuple[int, int], ...]:
-    """Short peaks where there is no dye near."""
+    """Return short peaks away from any dye."""
     clear = np.flatnonzero(np.convolve(dye, np.ones(201), mode="same") < 1.0)
     begins = np.sort(rng.choice(clear, min(14, clear.size), replace=False)).tolist()
     ends = (begins + rng.integers(2, 13, len(begins))).tolist()

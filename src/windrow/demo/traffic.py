@@ -1,8 +1,8 @@
-"""A made-up day on a motorway: loop detectors in a row that report every 20 seconds.
+"""A synthetic day on a motorway: a row of loop detectors that report every 20 seconds.
 
-Queues grow against the traffic from where they begin: every rush hour from a few bottlenecks, and from incidents at any
-time. Within a queue, waves of stop and go run upstream. A detector that saw no car has no speed; one that failed sends
-nothing for a while. What was put in is kept beside the readings, so that tests know what must be found.
+Queues grow upstream from where they start: from a few bottlenecks every rush hour, and from incidents at any time.
+Within a queue, stop-and-go waves run upstream. A detector that saw no car has no speed; one that failed sends nothing
+for a while. The generated events are returned with the readings, so that tests know what must be found.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FREE_SPEED = 62.0
 
 @dataclass(frozen=True)
 class Queue:
-    """Standing traffic: it begins at detector `head` and reaches up to `reach` detectors upstream, to lower numbers."""
+    """Standing traffic that starts at detector `head` and reaches up to `reach` detectors upstream (lower numbers)."""
 
     head: int
     reach: float
@@ -39,11 +39,11 @@ class Queue:
     incident: bool
 
     def severity(self, detectors: int) -> Floats:
-        """How much of a queue there is at each reading and detector, from 0 to 1."""
+        """Return the intensity of the queue at each reading and detector, from 0 to 1."""
         u = ((HOURS - self.begin) / (self.end - self.begin))[:, None]
         x = np.arange(detectors)[None, :]
         uneven = 1 + 0.13 * np.sin(17 * u + self.head) + 0.07 * np.sin(41 * u + 2 * self.head)
-        if self.incident:  # the tail grows steadily; once the road is cleared the head dissolves after it
+        if self.incident:  # the tail grows steadily; once the road is cleared, the head dissolves after it
             tail, head = self.head - self.reach * u * uneven, self.head - self.reach * np.clip((u - 0.6) / 0.4, 0, 1)
         else:
             long = np.sin(np.pi * np.clip(u, 0, 1)) ** 0.7
@@ -54,7 +54,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Outage:
-    """Readings that a detector did not send, from the first to the last of them."""
+    """The readings that a detector did not send, from the first to the last."""
 
     detector: int
     first: int
@@ -63,7 +63,7 @@ class Outage:
 
 @dataclass(frozen=True)
 class TrafficDay:
-    """The readings, time by time, and what is known of them: arrays are readings by detectors."""
+    """The readings in order of time, and the events behind them; arrays are readings by detectors."""
 
     table: pa.Table
     speed: Floats
@@ -73,7 +73,7 @@ class TrafficDay:
 
 
 def traffic_day(detectors: int = 200, seed: int = 8) -> TrafficDay:
-    """A day of readings from detectors in a row, the same for the same seed.
+    """Generate a day of readings from a row of detectors; equal seeds give equal days.
 
     >>> day = traffic_day(detectors=4)
     >>> day.table.column_names
@@ -86,7 +86,7 @@ def traffic_day(detectors: int = 200, seed: int = 8) -> TrafficDay:
     severity = np.maximum.reduce([queue.severity(detectors) for queue in queues])
     speed = _speed(queues, severity, rng)
     volume = rng.poisson(_demand()[:, None] * (1 - 0.45 * severity)).astype(np.int32)
-    # Percent of the time that a car of 7 m stands over the loop.
+    # Percentage of the time that a car of 7 m is over the loop.
     occupancy = np.minimum(volume * 7 / (speed * 0.447 * SECONDS_A_READING) * 100, 100)
     unknown = (volume == 0) | (rng.random(volume.shape) < 0.003)
     speed[unknown] = np.nan
@@ -128,7 +128,7 @@ def _speed(queues: tuple[Queue, ...], severity: Floats, rng: np.random.Generator
 
 
 def _demand() -> npt.NDArray[np.float64]:
-    """Cars in 20 seconds, over the day."""
+    """Return the cars per 20 seconds over the day."""
     morning = 4.5 * np.exp(-(((HOURS - 7.9) / 1.4) ** 2))
     evening = 5.0 * np.exp(-(((HOURS - 16.9) / 1.9) ** 2))
     day = 3.6 / (1 + np.exp(-(HOURS - 6) * 2.2)) / (1 + np.exp((HOURS - 20.5) * 1.3))
@@ -137,7 +137,7 @@ def _demand() -> npt.NDArray[np.float64]:
 
 
 def _outages(queues: tuple[Queue, ...], detectors: int, rng: np.random.Generator) -> tuple[Outage, ...]:
-    """Two in the midst of a queue, one long and one short; the rest anywhere."""
+    """Return two outages during a queue, one long and one short, and others anywhere."""
     evening = max((queue for queue in queues if not queue.incident), key=lambda queue: queue.end)
     middle = int((evening.begin + evening.end) / 2 * 3600) // SECONDS_A_READING
     outages = [Outage(evening.head, middle, middle + 74), Outage(evening.head - 1, middle, middle + 11)]
