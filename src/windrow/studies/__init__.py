@@ -1,1 +1,1 @@
-"""Studies: what the literature measured, measured again beside it."""
+"""Studies: measurements from the literature, repeated and compared."""

@@ -1,10 +1,11 @@
-"""How accurate synopses are: the thesis' experiment of sections 6.2.2 and 6.3.2, on its data and on harder ones.
+"""The accuracy of synopses: the experiment of the thesis' sections 6.2.2 and 6.3.2, on its data and on harder data.
 
-A stream of 320 elements a second, a window of 1, 15 or 60 minutes that slides by a minute, and 419 measurements from
-the first full window on. Each compares the answer of a synopsis with the truth; `truth` says how errors are defined.
+The stream has 320 values per second. A window of 1, 15 or 60 minutes slides by one minute. There are 419 measurements,
+starting with the first full window. Each compares the answer of a synopsis with the truth; see `truth` for the
+definition of errors.
 
-The thesis' reservoir never forgets (`BiasedReservoir(forget=False)`): an element leaves only when another takes its
-place. Beside it are synopses that do better. All samples have as many items as the thesis' had for that ε and δ.
+The thesis' reservoir never forgets (`BiasedReservoir(forget=False)`): a value leaves only when another replaces it. It
+is compared with synopses that do better. All samples have the size that the thesis used for the same ε and δ.
 """
 
 from __future__ import annotations
@@ -47,15 +48,15 @@ from windrow.synopses.quantiles.base import QuantileSynopsis
 from windrow.synopses.samples.base import Sample
 
 DELTA = 0.0001
-"""What randomised synopses are asked for beside deterministic ones, as in the thesis."""
+"""The δ of randomized synopses that are compared with deterministic ones, as in the thesis."""
 BEYOND = 105
-"""How many measurements there are on data that the thesis has not: a quarter of its own, to be done in minutes."""
+"""Number of measurements on data that the thesis does not use: a quarter of its own, so that they take minutes."""
 QUICK_MEASUREMENTS, QUICK_RETENTIONS = 40, (1, 15)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A synopsis that takes part, with what it is made with."""
+    """A synopsis under test, with its options."""
 
     name: str
     kind: type[Synopsis]
@@ -71,12 +72,12 @@ CANDIDATES: Mapping[str, tuple[Candidate, ...]] = {
     HISTOGRAM: (Candidate("VarianceHistogram", VarianceHistogram),),
     SKETCH: (Candidate("ArasuMankuFixed", ArasuMankuFixed), Candidate("KLLPanes", KLLPanes)),
 }
-"""What is measured for the tables of each synopsis of the thesis: its own first, then others."""
+"""The synopses measured for each synopsis of the thesis: the thesis' own first, then others."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was observed in one setting, and what the thesis observed there."""
+    """The errors observed in one setting, and those of the thesis."""
 
     table: str
     data: str
@@ -92,25 +93,25 @@ class Finding:
 
     @property
     def kept(self) -> bool:
-        """Whether the answers were within ε as often as was asked for."""
+        """Whether answers were within ε often enough for δ."""
         return self.observed.delta <= self.delta
 
 
 @dataclass(frozen=True)
 class Study:
-    """Which tables are made, on which data, over which retentions, and by how many measurements."""
+    """The tables to reproduce, the data, the retentions and the numbers of measurements."""
 
     tables: tuple[ThesisTable, ...] = THESIS_TABLES
     data: tuple[str, ...] = tuple(STREAMS)
     seed: int = 0
     measurements: int = MEASUREMENTS
     beyond: int = BEYOND
-    """The measurements on data other than uniform."""
+    """The number of measurements on data other than uniform."""
     retentions: tuple[int, ...] = RETENTIONS
 
     @classmethod
     def asked(cls, tables: Sequence[str] = (), data: str | None = None, *, seed: int = 0, quick: bool = False) -> Study:
-        """The study of the tables of these numbers and of one kind of data; of all of them if none is named."""
+        """Create a study of the given tables and kind of data; all of them by default."""
         known = {table.number: table for table in THESIS_TABLES}
         chosen = tuple(known[number] for number in dict.fromkeys(tables)) or THESIS_TABLES
         kinds = (data,) if data else tuple(STREAMS)
@@ -120,7 +121,7 @@ class Study:
 
     @property
     def runs(self) -> Iterator[Run]:
-        """What is to be run: once for all tables that the same answers serve."""
+        """The runs of the study; tables that need the same answers share one."""
         for data in self.data:
             for synopsis, eps in dict.fromkeys((table.synopsis, table.eps) for table in self.tables):
                 tables = [t for t in self.tables if (t.synopsis, t.eps) == (synopsis, eps)]
@@ -144,7 +145,7 @@ class Run:
         return f"{numbers}: {self.candidate.name}, {self.data}, {self.minutes} min"
 
     def findings(self) -> list[Finding]:
-        """Run it and compare."""
+        """Run the synopsis and compare its answers with the truth."""
         measurements = self.study.measurements if self.data == "uniform" else self.study.beyond
         truth = _truth(self.data, self.study.seed, max(self.study.retentions) + measurements - 1)
         x = truth.x[: (self.minutes + measurements - 1) * SLIDE]
@@ -166,7 +167,7 @@ class Run:
             errors = truth.variance_errors(answers, self.minutes)[:, None]
         else:
             errors = truth.rank_errors(answers, np.array(PHI), self.minutes)
-        # Of the ranks only whole numbers count, which are not to be missed by a rounding.
+        # Rank errors are multiples of 1/R; a rounding error must not count as a miss.
         missed = errors > table.eps * (1 + 1e-12)
         kind = self.candidate.kind
         for j, phi in enumerate(asked):
@@ -187,7 +188,7 @@ class Run:
 
 
 def answers_of(synopsis: Synopsis, x: Numbers, minutes: int, wanted: set[What]) -> dict[What, Numbers]:
-    """What a synopsis answers each minute, from the first full window on: an array a wanted aggregate."""
+    """Return the answers of a synopsis each minute, from the first full window on: one array per wanted aggregate."""
     if isinstance(synopsis, Sample):
         return _sampled(synopsis, x, minutes, wanted)
     what: What = "quantiles" if isinstance(synopsis, QuantileSynopsis) else "variance"
@@ -195,7 +196,7 @@ def answers_of(synopsis: Synopsis, x: Numbers, minutes: int, wanted: set[What]) 
 
 
 def _sampled(sample: Sample, x: Numbers, minutes: int, wanted: set[What]) -> dict[What, Numbers]:
-    """One sample tells all of it, as it would if asked: the variance of its items, and those of the ranks of each φ."""
+    """Answer all aggregates from one sample: the variance of its items, and its quantile for each φ."""
     on, told = np.arange(x.size), {what: list[Any]() for what in wanted}
     for end in range(SLIDE, x.size + 1, SLIDE):
         sample.update(on[end - SLIDE : end], x[end - SLIDE : end])

@@ -1,11 +1,12 @@
-"""What approaches to a sliding window cost: the thesis' experiment of chapter 6, and its question where each pays.
+"""The costs of approaches to a sliding window: the thesis' experiment of chapter 6, and where each approach pays off.
 
-A stream of 320 elements a second, windows of 1, 15 and 60 minutes, and slides of 1, 15 and 30. As in the thesis a batch
-is a whole slide: it is taken in at once, then there is one answer. The instantaneous approach computes it anew of all
-elements of the window; the others keep a synopsis. `refit` makes models of what is measured here, as chapter 7 does.
+The stream has 320 values per second, windows are 1, 15 and 60 minutes long, and slides 1, 15 and 30. As in the thesis,
+a batch is a whole slide: it is added at once, followed by one query. The instantaneous approach recomputes the answer
+from all values of the window; the others maintain a synopsis. `refit` fits models to these measurements, as chapter 7
+does.
 
-Memory is counted, not observed: the bytes of what is kept, and for the incremental approach those of the batch that is
-being taken in. The window of the instantaneous approach has the newest slide in it already, so there is no batch more.
+Memory is computed, not observed: the bytes of the stored state and, for the incremental approach, of the batch being
+added. The window of the instantaneous approach already contains the newest slide, so it needs no separate batch.
 """
 
 from __future__ import annotations
@@ -42,16 +43,16 @@ from windrow.synopses import (
 )
 
 SHARES = ((1, 60), (1, 20), (1, 10), (1, 8), (1, 5), (1, 4), (1, 3), (2, 5), (1, 2), (1, 1))
-"""Slides as parts of the window, numerator and denominator, to find where an approach stops to pay."""
+"""Slides as fractions of the window (numerator, denominator), to find where an approach stops paying off."""
 SECTION = "9.1"
-"""Where the thesis says where each approach stops to pay; it goes by this number beside the tables."""
+"""The section in which the thesis says where each approach stops paying off, used like a table number."""
 REPEATS, QUICK_REPEATS = 7, 3
 """How often each slide of section 9.1 is measured; the median counts."""
 QUICK_MEASUREMENTS = 10
 QUICK_WORKLOADS = ((1, 1), (15, 1), (15, 3), (15, 5))
-"""Those of the thesis up to 15 minutes, and two more, without which the cost of a slide could not be told."""
+"""The thesis' workloads up to 15 minutes, and two more, without which the cost of a slide cannot be estimated."""
 BYTES_EACH = 8
-"""Of an element in a batch."""
+"""Bytes per value of a batch."""
 
 KINDS: Mapping[tuple[What, str], type[Any]] = {
     ("variance", INSTANTANEOUS): Recomputation,
@@ -64,29 +65,29 @@ KINDS: Mapping[tuple[What, str], type[Any]] = {
     ("quantiles", EXPIRATION_LIST): Ordered,
     ("quantiles", SKETCH): ArasuMankuFixed,
 }
-"""What each approach of the thesis is here."""
+"""Windrow's counterpart of each approach of the thesis."""
 _IN_MODELS = {RESERVOIR: "sampling", HISTOGRAM: "histogram", SKETCH: "quantile summary"}
 
 
 @dataclass(frozen=True)
 class Approach:
-    """A way to an aggregate, with the table of what the thesis measured of it."""
+    """An approach to an aggregate, with the thesis' table of measurements."""
 
     table: ThesisMeasured
 
     @property
     def kind(self) -> type[Any]:
-        """What it is here."""
+        """Windrow's counterpart."""
         return KINDS[self.table.aggregate, self.table.approach]
 
     @property
     def is_instantaneous(self) -> bool:
-        """Whether all of the window is looked at for each answer."""
+        """Whether each answer is computed from the whole window."""
         return self.table.approach == INSTANTANEOUS
 
     @cached_property
     def models(self) -> tuple[ThesisModel, ...]:
-        """The thesis' models of it: of time and of space, some of them weighted as well."""
+        """The thesis' models of the approach: of time and space, some also weighted."""
         name, aggregate = _IN_MODELS.get(self.table.approach, self.table.approach), self.table.aggregate.rstrip("s")
         return tuple(
             model
@@ -95,7 +96,7 @@ class Approach:
         )
 
     def workload(self, retention: int, slide: int) -> Workload:
-        """What is asked of it, in elements."""
+        """Return the workload for a retention and a slide in values."""
         aggregate = AGGREGATES["variance" if self.table.aggregate == "variance" else "median"]
         return Workload(aggregate, retention, slide, self.table.eps, self.table.delta, batch=slide)
 
@@ -105,18 +106,18 @@ class Approach:
 
 
 APPROACHES: Mapping[str, Approach] = {table.number: Approach(table) for table in THESIS_MEASURED}
-"""All of them, by the number of the table in chapter 6."""
+"""All approaches, by the number of their table in chapter 6."""
 NUMBERS = (*APPROACHES, *(model.number for model in THESIS_MODELS), SECTION)
-"""What can be asked for."""
+"""Everything that can be requested."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One measurement: a slide taken in, and one answer. Elements, seconds and bytes."""
+    """One measurement: a slide added and one query. In values, seconds and bytes."""
 
     approach: Approach
     part: str
-    """The number of the table of chapter 6 that it is for, or of the section."""
+    """The number of the table in chapter 6 that it belongs to, or of the section."""
     retention: int
     slide: int
     update: float
@@ -125,7 +126,7 @@ class Sample:
 
     @property
     def time(self) -> float:
-        """That of the slide, which the thesis calls the operator's."""
+        """The time of the slide, which the thesis calls the operator's."""
         return self.update + self.query
 
     @property
@@ -135,13 +136,13 @@ class Sample:
 
     @property
     def space(self) -> int:
-        """The bytes of all that is there at a time."""
+        """The bytes of the state and the batch."""
         return self.kept + self.batch
 
 
 @dataclass(frozen=True)
 class DesignSpace:
-    """Which tables are made, by how many measurements of which workloads."""
+    """The tables to reproduce, the workloads and the numbers of measurements."""
 
     numbers: tuple[str, ...] = NUMBERS
     measurements: int = MEASUREMENTS_EACH
@@ -153,7 +154,7 @@ class DesignSpace:
 
     @classmethod
     def asked(cls, numbers: Sequence[str] = (), *, quick: bool = False) -> DesignSpace:
-        """The study of the tables of these numbers; of all of them if none is named."""
+        """Create a study of the given tables; all of them by default."""
         chosen = tuple(number for number in NUMBERS if number in numbers) or NUMBERS
         if quick:
             return cls(chosen, QUICK_MEASUREMENTS, QUICK_WORKLOADS, 15, QUICK_REPEATS)
@@ -161,7 +162,7 @@ class DesignSpace:
 
     @property
     def runs(self) -> Iterator[Run]:
-        """What is to be run: once for all tables that the same measurements serve."""
+        """The runs of the study; tables that need the same measurements share one."""
         for number, approach in APPROACHES.items():
             if number in self.numbers or any(model.number in self.numbers for model in approach.models):
                 for retention, slide in self.workloads:
@@ -188,7 +189,7 @@ class Run:
         return f"{self.part}: {self.approach}, {minutes}"
 
     def samples(self) -> list[Sample]:
-        """Fill the window, let one slide go by so that everything is compiled, and measure."""
+        """Fill the window, run one slide so that everything is compiled, and measure."""
         work = self.approach.workload(self.retention, self.slide)
         synopsis, elements = work.make(self.approach.kind), Elements(work.data)
         for _ in range(math.ceil(self.retention / self.slide)):
@@ -203,7 +204,7 @@ class Run:
 
 
 def _slide(synopsis: Any, elements: Elements, slide: int) -> tuple[float, float]:
-    """The seconds that taking in a slide takes, and those of an answer."""
+    """Return the seconds taken by adding a slide, and by one query."""
     on, x = elements.take(slide)
     begin = time.perf_counter()
     synopsis.update(on, x)
@@ -213,9 +214,9 @@ def _slide(synopsis: Any, elements: Elements, slide: int) -> tuple[float, float]
 
 
 def crossing(shares: Sequence[float], costs: Sequence[float], beside: Sequence[float]) -> float | None:
-    """The share from which on a cost is above another, by interpolation between those measured.
+    """Return the share from which one cost exceeds another, interpolated between the measured shares.
 
-    It is the first of the shares if the cost is above from the start, and None if it never is.
+    Returns the first share if the cost is higher from the start, and None if it never is.
 
     >>> crossing([0.1, 0.5, 1.0], [1.0, 5.0, 10.0], [6.0, 6.0, 6.0])
     0.6
@@ -231,5 +232,5 @@ def crossing(shares: Sequence[float], costs: Sequence[float], beside: Sequence[f
 
 
 def of_part(samples: Iterable[Sample], approach: Approach, part: str) -> list[Sample]:
-    """The measurements of an approach for a table or the section."""
+    """Return the measurements of an approach for a table or the section."""
     return [sample for sample in samples if sample.part == part and sample.approach == approach]

@@ -1,4 +1,4 @@
-"""What a study of the design space found, for a terminal and for a file: theirs beside ours, and what follows."""
+"""The report of a design-space study, for a terminal and for a file: the thesis' numbers next to ours."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIELDS = (
 )  # fmt: skip
 
 NONE = "-"
-"""Where the thesis has no number."""
+"""Marks values that the thesis does not report."""
 ROWS = (
     *PREDICTORS, "R²", "standard error", "RMSE_v", "MAE_v", "homoscedastic", "independent", "normal",
     "median error_v", "… planner's fit",
@@ -32,11 +32,11 @@ _UNITS: Mapping[ModelOf, str] = {"time": "ms", "space": "MB"}
 _SCALES: Mapping[ModelOf, float] = {"time": 1e3, "space": 1.0}
 
 
-# Chapter 6: what was measured.
+# Chapter 6: measurements.
 
 
 def beside_measured(study: DesignSpace, samples: Sequence[Sample], number: str) -> Table:
-    """A table of chapter 6: the averages of each workload, milliseconds and MB."""
+    """Return a table of chapter 6: the averages per workload, in milliseconds and MB."""
     approach = APPROACHES[number]
     mine, known = of_part(samples, approach, number), {(row.retention, row.slide): row for row in approach.table.rows}
     rows = [known.get(workload) for workload in study.workloads]
@@ -61,7 +61,7 @@ def beside_measured(study: DesignSpace, samples: Sequence[Sample], number: str) 
 
 
 def beside_models(study: DesignSpace, samples: Sequence[Sample], number: str) -> Table | None:
-    """All tables of chapter 7 that are of one approach; None if none of them was asked for."""
+    """Return all tables of chapter 7 for one approach, or None if none was requested."""
     approach = APPROACHES[number]
     models = [model for model in approach.models if model.number in study.numbers]
     if not models:
@@ -106,11 +106,11 @@ def _our_fit(found: Refit, scale: float) -> list[str]:
     ]
 
 
-# What is said of all of it.
+# Notes and output.
 
 
 def notes(study: DesignSpace, samples: Sequence[Sample]) -> Iterator[str]:
-    """How to read the numbers."""
+    """Explain how to read the numbers."""
     approaches = {sample.approach for sample in samples}
     yield (
         "Memory: theirs is that of the process. Ours is the bytes of the synopsis and of the batch, a slide of 8 bytes "
@@ -136,7 +136,7 @@ def notes(study: DesignSpace, samples: Sequence[Sample]) -> Iterator[str]:
 
 
 def write_samples(samples: Iterable[Sample], file: IO[str]) -> None:
-    """Write a line a measurement."""
+    """Write one line per measurement."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(FIELDS)
     for s in samples:
@@ -146,7 +146,7 @@ def write_samples(samples: Iterable[Sample], file: IO[str]) -> None:
 
 
 def short(value: float) -> str:
-    """A number for a table: three digits, or what is before the point.
+    """Format a number for a table: three digits, or the integer part.
 
     >>> short(1234.5), short(12.345), short(0.01234), short(0.00001)
     ('1234', '12.3', '0.012', '<0.001')
@@ -165,7 +165,7 @@ def _their_ms(seconds: Theirs | None) -> str:
 
 
 def _coefficient(coefficient: Coefficient | None, scale: float, nought: str = "0") -> str:
-    """A coefficient and half the width of its interval; three decimals of the thesis may be nought without being 0."""
+    """Format a coefficient and its half-width; a zero in the thesis' three decimals need not be exactly 0."""
     if coefficient is None:
         return NONE
     both = (coefficient.value, coefficient.half_width)

@@ -1,8 +1,8 @@
 """Models of measurements in the thesis' form: a constant, the retention and the slide, by ordinary least squares.
 
-As in chapter 7 a stratified fifth is held out to validate, and the residuals of the others are tested for what least
-squares assumes of them. Beside it goes what the planner makes of the same measurements, by the terms that the synopsis
-really costs and by weights that keep relative errors small; the same fifth is held out of it.
+As in chapter 7, a stratified fifth is held out for validation, and the residuals of the rest are tested for the
+assumptions of least squares. For comparison, the planner's model is fitted to the same measurements, with the actual
+cost terms of the synopsis and weights that minimize relative errors, and with the same fifth held out.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from windrow.studies.thesis.accuracy import SLIDE
 from windrow.studies.thesis.models import Coefficient, Predictor, What
 
 SEED = 0
-"""Of what is held out, here and by the planner."""
+"""Seed for choosing the held-out measurements, here and in the planner."""
 PREDICTORS: tuple[Predictor, ...] = ("constant", "retention", "slide")
 
 
 @dataclass(frozen=True)
 class Refit:
-    """A model in the thesis' form, in seconds or MB, retention and slide in minutes."""
+    """A model in the thesis' form, in seconds or MB, with retention and slide in minutes."""
 
     coefficients: Mapping[Predictor, Coefficient]
     r_squared: float
@@ -36,15 +36,15 @@ class Refit:
     rmse: float
     mae: float
     residuals: Residuals | None
-    """None where there are none: the model is exact."""
+    """None if there are none, because the model is exact."""
     relative: float
-    """The median of the relative errors on what was held out, …"""
+    """Median relative error on the held-out measurements."""
     planner: float
-    """… and that of the planner's model."""
+    """The same for the planner's model."""
 
 
 def refit(samples: Sequence[Sample], what: What) -> Refit:
-    """Fit the time or the space of measurements of one approach."""
+    """Fit the time or the space of one approach's measurements."""
     from statsmodels.regression.linear_model import OLS
 
     y = np.array([sample.time if what == "time" else sample.space / 1e6 for sample in samples])
@@ -52,7 +52,7 @@ def refit(samples: Sequence[Sample], what: What) -> Refit:
     strata = [(sample.retention, sample.slide) for sample in samples]
     held = held_out(strata, np.random.default_rng(SEED))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a perfect fit, whose residuals are nothing to divide by
+        warnings.simplefilter("ignore")  # a perfect fit divides by residuals of zero
         model = OLS(y[~held], X[~held]).fit()
         widths = model.conf_int()[:, 1] - model.params
         r_squared = float(model.rsquared)
@@ -73,14 +73,14 @@ def refit(samples: Sequence[Sample], what: What) -> Refit:
 
 
 def _by_planner(samples: Sequence[Sample], what: What, y: Floats, strata: Sequence[Any]) -> float:
-    """The planner's error on the fifth held out: its first draw is ours, by the same seed."""
+    """Return the planner's error on the held-out fifth, which is the same because of the seed."""
     approach = samples[0].approach
     quantities = {stratum: approach.workload(*stratum).quantities for stratum in dict.fromkeys(strata)}
     costs = complexity(approach.kind, approach.workload(*strata[0]).aggregate)
     some = quantities[strata[0]]
     names = list(costs.time_terms(some) if what == "time" else costs.space_terms(some))
     if what == "space" and samples[0].batch:
-        names.append("S")  # The planner's models are of the synopsis alone; here a batch is counted too.
+        names.append("S")  # The planner's models cover the synopsis alone; here the batch counts too.
     terms = {name: np.array([float(value_of(name, quantities[each])) for each in strata]) for name in names}
     found = fit(terms, y * 1e9 if what == "time" else y * 1e6, strata, SEED).diagnosis
     return math.nan if found is None else found.relative_v

@@ -1,4 +1,4 @@
-"""What a study of accuracy found, for a terminal and for a file: theirs beside ours, why, and whether bounds held."""
+"""The report of an accuracy study, for a terminal and for a file: the thesis' numbers next to ours, and a verdict."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOTES = {
 
 
 def beside_thesis(table: ThesisTable, findings: Iterable[Finding]) -> Table | None:
-    """The thesis' table with our numbers of the same synopsis beside its own; None if uniform data were not tried."""
+    """Return the thesis' table with our numbers for the same synopsis; None without uniform data."""
     own = CANDIDATES[table.synopsis][0].name
     rows = [f for f in findings if f.table == table.number and f.synopsis == own and f.thesis is not None]
     if not rows:
@@ -58,7 +58,7 @@ def beside_thesis(table: ThesisTable, findings: Iterable[Finding]) -> Table | No
 
 
 def on_all_data(table: ThesisTable, findings: Iterable[Finding]) -> Table:
-    """How each synopsis did on each kind of data: the worst over all quantiles, a column a retention in minutes."""
+    """Return the worst result of each synopsis on each kind of data, over all quantiles, one column per retention."""
     mine = [f for f in findings if f.table == table.number]
     minutes = sorted({f.minutes for f in mine})
     kinds = list(dict.fromkeys((f.data, f.synopsis) for f in mine))
@@ -79,7 +79,7 @@ def on_all_data(table: ThesisTable, findings: Iterable[Finding]) -> Table:
 
 
 def notes(tables: Iterable[ThesisTable], findings: Iterable[Finding]) -> Iterator[str]:
-    """How often was measured, and why the numbers are as they are."""
+    """Explain the numbers of measurements and the results."""
     times = {f.data: f.measurements for f in findings}
     if len(set(times.values())) > 1:
         told = ", ".join(f"{n} on {data}" for data, n in times.items())
@@ -89,7 +89,7 @@ def notes(tables: Iterable[ThesisTable], findings: Iterable[Finding]) -> Iterato
 
 
 def exceptions(findings: Iterable[Finding]) -> Iterator[str]:
-    """Which synopses were above ε more often than δ, in how many settings of which table, on which data."""
+    """List the synopses that exceeded ε more often than δ, with the table, the data and the number of settings."""
     missed = Counter((f.synopsis, f.table, f.data) for f in findings if not f.kept)
     for what in sorted({(synopsis, table) for synopsis, table, _ in missed}, key=_in_order):
         told = [f"{data} ({n})" for (*which, data), n in missed.items() if tuple(which) == what]
@@ -97,7 +97,7 @@ def exceptions(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def verdict(findings: Sequence[Finding]) -> str:
-    """Whether deterministic synopses were always within ε, and randomised ones as often as they should be."""
+    """Summarize whether deterministic synopses were always within ε, and randomized ones as often as promised."""
     certain = [f.kept for f in findings if f.deterministic]
     likely = [f.kept for f in findings if not f.deterministic]
     parts = []
@@ -109,7 +109,7 @@ def verdict(findings: Sequence[Finding]) -> str:
 
 
 def write_csv(findings: Iterable[Finding], file: IO[str]) -> None:
-    """Write a line a setting, with the thesis' numbers where it has some."""
+    """Write one line per setting, with the thesis' numbers where available."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(FIELDS)
     for f in findings:
@@ -122,7 +122,7 @@ def _worst(findings: Iterable[Finding]) -> Observed:
 
 
 def _in_order(what: tuple[str, str]) -> tuple[str, tuple[int, ...]]:
-    """By synopsis, then by the number of the table."""
+    """Sort by synopsis, then by table number."""
     return what[0], tuple(map(int, what[1].split(".")))
 
 
@@ -132,7 +132,7 @@ def _heading(table: ThesisTable) -> str:
 
 
 def _error(value: float) -> str:
-    """An error with as many digits as the thesis has; large ones need fewer.
+    """Format an error with as many digits as the thesis; large errors need fewer.
 
     >>> _error(0.0), _error(0.104999), _error(1316.80349)
     ('0.00000', '0.10500', '1316.8')
@@ -141,7 +141,7 @@ def _error(value: float) -> str:
 
 
 def _share(value: float) -> str:
-    """A share of all answers, with a plain 0 for none of them, so that the others stand out."""
+    """Format a share of all answers, with a plain 0 for none, so that the others stand out."""
     return _error(value) if value else "0"
 
 

@@ -1,7 +1,7 @@
-"""Where the incremental approach stops to pay: the slide, as a share of the window, at which computing anew is cheaper.
+"""Where the incremental approach stops paying off: the share S/R at which recomputation becomes cheaper.
 
-The thesis tells such shares in section 9.1, from slides of up to half of the window. Here they are found between slides
-of a sixtieth of the window and the whole of it.
+The thesis reports such shares in section 9.1, from slides of up to half the window. Here they are measured for slides
+from a sixtieth of the window to the whole window.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ STOPS = {
     "6.6": ("", "2/5"), "6.7": ("1/8", "at once"), "6.13": ("", "≥ 1/2"), "6.14": ("2/5", "≥ 1/2"),
     "6.15": ("1/5", "at once"), "6.16": ("", "≥ 1/2"), "6.17": ("1/4", "≥ 1/2"),
 }  # fmt: skip
-"""Where the time and the memory of each approach stop to pay by section 9.1, as shares S/R, by the table of chapter 6.
+"""The shares S/R at which the time and the memory of each approach stop paying off, by section 9.1.
 
-It tells no time where it speaks of high accuracy only, and measured no slide above half of the retention.
+Keys are the tables of chapter 6. The section gives no time where it discusses only high accuracy, and measured no slide
+above half the retention.
 """
 
 
 def where_it_stops(samples: Sequence[Sample], aggregate: What) -> Table:
-    """The shares of the window from which on a slide of each approach takes longer, or more, than all of it anew."""
+    """Return the shares S/R from which a slide of each approach takes more time or memory than recomputation."""
     first, *others = (approach for approach in APPROACHES.values() if approach.table.aggregate == aggregate)
     names = [str(approach).removeprefix(f"{aggregate}, ") for approach in others]
     minutes = of_part(samples, first, SECTION)[0].retention // SLIDE
@@ -42,7 +43,7 @@ def where_it_stops(samples: Sequence[Sample], aggregate: What) -> Table:
 
 
 def why_it_stops(samples: Sequence[Sample], aggregate: What) -> str:
-    """What the costs of an element say of where times meet, beside where they were seen to."""
+    """Explain where the costs per value predict that times meet, next to where they were observed to."""
     first, *others = (approach for approach in APPROACHES.values() if approach.table.aggregate == aggregate)
     window = median(s.time for s in of_part(samples, first, SECTION)) / of_part(samples, first, SECTION)[0].retention
     told = []
@@ -74,7 +75,7 @@ def _by_share(samples: Sequence[Sample], approach: Approach, cost: Callable[[Sam
 
 
 def _nanoseconds(samples: Sequence[Sample], approach: Approach) -> float:
-    """What an element of a slide takes: the median over all slides."""
+    """Return the time per value of a slide: the median over all slides."""
     return 1e9 * median(sample.update / sample.slide for sample in of_part(samples, approach, SECTION))
 
 

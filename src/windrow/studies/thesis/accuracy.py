@@ -1,7 +1,7 @@
-"""The accuracy that the thesis observed: its tables 6.8 to 6.11 (variance) and 6.18 to 6.21 (quantiles).
+"""The accuracy reported by the thesis: its tables 6.8 to 6.11 (variance) and 6.18 to 6.21 (quantiles).
 
 "On a design space for sliding windows" (2011), sections 6.2.2 and 6.3.2, on uniform random numbers. The caption of
-table 6.19 says ε = 0.05; its heading and the text around it say 0.01, and so do its numbers.
+table 6.19 says ε = 0.05; its heading, the surrounding text and its numbers say 0.01.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from windrow.planner.data import RATE
 
 What: TypeAlias = Literal["variance", "quantiles"]
 Setting: TypeAlias = tuple[int, float | None]
-"""A retention in minutes, and the quantile that was asked for, None for the variance."""
+"""A retention in minutes and the requested quantile, or None for the variance."""
 
 SLIDE = 60 * RATE
-"""Elements a minute: as many come between two measurements."""
+"""Values per minute, which is also the number between two measurements."""
 MEASUREMENTS = 419
 RETENTIONS = (1, 15, 60)
 """In minutes."""
@@ -24,7 +24,7 @@ PHI = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class Observed(NamedTuple):
-    """The average and the maximum of the errors, and the share of them that is above ε."""
+    """The average and the maximum error, and the share of errors above ε."""
 
     average: float
     maximum: float
@@ -33,7 +33,7 @@ class Observed(NamedTuple):
 
 @dataclass(frozen=True)
 class ThesisTable:
-    """One table: what was asked for, of which synopsis, how accurately, and what was observed."""
+    """One table: the aggregate, the synopsis, its accuracy, and the observed errors."""
 
     number: str
     what: What
@@ -44,12 +44,12 @@ class ThesisTable:
 
 
 def _variance(*columns: tuple[float, float, float]) -> dict[Setting, Observed]:
-    """A column a retention, as the thesis has them."""
+    """Build settings from one column per retention, as in the thesis."""
     return {(minutes, None): Observed(*column) for minutes, column in zip(RETENTIONS, columns, strict=True)}
 
 
 def _quantiles(*parts: tuple[tuple[float, ...], tuple[float, ...]]) -> dict[Setting, Observed]:
-    """A row of averages and one of maxima a retention, a column a quantile; the observed δ is 0 in all of them."""
+    """Build settings from a row of averages and one of maxima per retention, one column per quantile; δ is always 0."""
     return {
         (minutes, phi): Observed(average, maximum, 0.0)
         for minutes, rows in zip(RETENTIONS, parts, strict=True)

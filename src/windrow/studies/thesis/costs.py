@@ -31,12 +31,12 @@ BEHIND: Mapping[str, type[Synopsis]] = {
     "histogram": VarianceHistogram,
     "quantile summary": ArasuMankuFixed,
 }
-"""The synopsis that each approach of the thesis is here."""
+"""Windrow's counterpart of each approach of the thesis."""
 
 
 @cache
 def thesis_model() -> Model:
-    """The model of table 8.1: a 3 GHz machine of 2006, StreamInsight, and all the memory of its process.
+    """Return the model of table 8.1: a 3 GHz machine of 2006, StreamInsight, and all memory of its process.
 
     >>> import windrow as wr
     >>> hour, ten_minutes = 60 * 60 * 320, 10 * 60 * 320

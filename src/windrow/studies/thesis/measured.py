@@ -1,6 +1,6 @@
-"""The time and the space that the thesis measured: its tables 6.1 to 6.7 (variance) and 6.12 to 6.17 (quantiles).
+"""The time and space measured by the thesis: its tables 6.1 to 6.7 (variance) and 6.12 to 6.17 (quantiles).
 
-"On a design space for sliding windows" (2011), sections 6.2.1 and 6.3.1, on uniform random numbers at about 320 a
+"On a design space for sliding windows" (2011), sections 6.2.1 and 6.3.1, on uniform random numbers at about 320 per
 second. An average or deviation of 0.000 is not zero, only below three decimals.
 """
 
@@ -14,7 +14,7 @@ from windrow.studies.thesis.accuracy import HISTOGRAM, RESERVOIR, RETENTIONS, SK
 WORKLOADS: tuple[tuple[int, int], ...] = (*((minutes, 1) for minutes in RETENTIONS), (60, 15), (60, 30))
 """Retention and slide in minutes; a batch is as long as a slide."""
 MEASUREMENTS_EACH = 50
-"""Of each workload."""
+"""Per workload."""
 INSTANTANEOUS, EXPIRATION_LIST, PANES = "instantaneous", "expiration list", "panes"
 
 
@@ -27,10 +27,9 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class MeasuredRow:
-    """One workload: retention and slide in minutes, times in seconds a slide, memory in MB.
+    """One workload: retention and slide in minutes, times in seconds per slide, memory in MB.
 
-    The operator's time is that of the updates of a slide and one query. Of the instantaneous approach there is only
-    the operator's.
+    The operator's time covers the updates of a slide and one query. The instantaneous approach has no other time.
     """
 
     retention: int
@@ -44,7 +43,7 @@ class MeasuredRow:
 
 @dataclass(frozen=True)
 class ThesisMeasured:
-    """One table: of which aggregate and approach, how accurate, and a row for each workload."""
+    """One table: the aggregate, the approach, its accuracy, and one row per workload."""
 
     number: str
     aggregate: What
@@ -61,7 +60,7 @@ def _rows(
     update: tuple[tuple[float, float], ...] | None = None,
     query: tuple[tuple[float, float], ...] | None = None,
 ) -> tuple[MeasuredRow, ...]:
-    """Lines as the thesis has them, an average and a deviation for each workload."""
+    """Build rows from the thesis' lines, each an average and a deviation per workload."""
     return tuple(
         MeasuredRow(
             retention,
@@ -153,7 +152,7 @@ THESIS_MEASURED: tuple[ThesisMeasured, ...] = (
             heap=((1.612, 0.267), (9.191, 2.663), (42.922, 13.624), (43.970, 13.217), (44.301, 13.675)),
         ),
     ),
-    # Section 6.3.1 has a δ of 0.01 for tables 6.13 and 6.14, the tables have 0.0001.
+    # Section 6.3.1 states a δ of 0.01 for tables 6.13 and 6.14; the tables state 0.0001.
     ThesisMeasured(
         "6.13", "quantiles", RESERVOIR, 0.05, 0.0001,
         _rows(

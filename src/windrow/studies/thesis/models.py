@@ -1,7 +1,7 @@
 """The regression models of the thesis: its tables 7.1 to 7.32, of the time and the space of an approach.
 
 "On a design space for sliding windows" (2011), sections 7.2 and 7.3. Retention and slide are in minutes at about 320
-elements a second, time is in seconds a slide, space in MB. Example 8.1.2 takes the unweighted models.
+values per second, time is in seconds per slide, space in MB. Example 8.1.2 uses the unweighted models.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ Aggregate: TypeAlias = Literal["variance", "quantile"]
 Approach: TypeAlias = Literal["instantaneous", "sampling", "expiration list", "panes", "histogram", "quantile summary"]
 Predictor: TypeAlias = Literal["constant", "retention", "slide"]
 Verdict: TypeAlias = Literal["Yes", "Almost", "Some", "Slight", "No"]
-"""Whether an assumption holds of the residuals, as the thesis prints it; it prints no "Yes"."""
+"""Whether an assumption about the residuals holds, as the thesis prints it; it never prints "Yes"."""
 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A coefficient as it is, not standardised; half the width of its 95% confidence interval; its standard error."""
+    """An unstandardized coefficient, the half-width of its 95% confidence interval, and its standard error."""
 
     value: float
     half_width: float
@@ -29,11 +29,11 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class ThesisModel:
-    """One table: what was fitted, how well, and how well it predicted the fifth of the measurements held out.
+    """One table: the fitted model, its goodness of fit, and its error on the held-out fifth of the measurements.
 
-    `eps` is 0 where the approach is exact, `delta` where it is deterministic. A predictor that is not in the model is
-    not in `coefficients`. `std_error` is that of the estimate. A `weighted` model fits the same
-    measurements as the model before it, by weighted least squares; the R² of the two cannot be compared.
+    `eps` is 0 for an exact approach, `delta` for a deterministic one. `coefficients` contains only the predictors in
+    the model. `std_error` is that of the estimate. A `weighted` model fits the same measurements as the preceding model
+    by weighted least squares; the R² of the two cannot be compared.
     """
 
     number: str
@@ -53,9 +53,9 @@ class ThesisModel:
     weighted: bool = False
 
     def predict(self, retention: float, slide: float) -> float:
-        """Seconds or MB at a retention and a slide in minutes.
+        """Predict seconds or MB for a retention and a slide in minutes.
 
-        The exact variance of an hour every ten minutes by the instantaneous approach, from example 8.1.2:
+        The instantaneous approach to the exact variance of an hour every ten minutes, from example 8.1.2:
 
         >>> time, space = THESIS_MODELS[:2]
         >>> round(time.predict(60, 10), 3), round(0.002 + 60 * 0.008 + 10 * 0.008, 3)
@@ -68,14 +68,14 @@ class ThesisModel:
 
 
 def _coefficients(**columns: tuple[float, float, float]) -> dict[Predictor, Coefficient]:
-    """The columns B, CI-95% and Std. Error of each predictor."""
+    """Build coefficients from the columns B, CI-95% and Std. Error of each predictor."""
     names: tuple[Predictor, ...] = ("constant", "retention", "slide")
     return {name: Coefficient(*columns[name]) for name in names if name in columns}
 
 
-# Where two places of the thesis contradict each other, the number is that of the table in chapter 7.
+# Where the thesis contradicts itself, the number is that of the table in chapter 7.
 THESIS_MODELS: tuple[ThesisModel, ...] = (
-    # The slide's 0.008 is in example 8.1.2 too, but its t (9.521), its β (0.043) and table 6.1 say 0.0008.
+    # Example 8.1.2 also has the slide's 0.008, but its t (9.521), its β (0.043) and table 6.1 imply 0.0008.
     ThesisModel(
         "7.1", "time", "variance", "instantaneous", 0.0, 0.0, r_squared=0.997, std_error=0.011,
         coefficients=_coefficients(
@@ -132,7 +132,7 @@ THESIS_MODELS: tuple[ThesisModel, ...] = (
         rmse=10.473, mae=7.413, homoscedasticity="Almost", independence="Almost", normality="Almost",
         weighted=True,
     ),
-    # Example 8.1.2 leaves the retention out: its coefficient is below 0.0005.
+    # Example 8.1.2 omits the retention: its coefficient is below 0.0005.
     ThesisModel(
         "7.10", "time", "variance", "panes", 0.0, 0.0, r_squared=1.000, std_error=0.002,
         coefficients=_coefficients(
@@ -152,7 +152,7 @@ THESIS_MODELS: tuple[ThesisModel, ...] = (
         coefficients=_coefficients(constant=(-0.006, 0.003, 0.001), slide=(0.037, 0.001, 0.000)),
         rmse=0.019, mae=0.013, homoscedasticity="No", independence="No", normality="No",
     ),
-    # ε is in the caption, not in the heading. The text finds no normality.
+    # ε is in the caption, not in the heading. The text rejects normality.
     ThesisModel(
         "7.13", "space", "variance", "histogram", 0.05, 0.0, r_squared=0.972, std_error=5.761,
         coefficients=_coefficients(
@@ -175,7 +175,7 @@ THESIS_MODELS: tuple[ThesisModel, ...] = (
         ),
         rmse=0.027, mae=0.020, homoscedasticity="No", independence="Almost", normality="Almost",
     ),
-    # Its F gives an R² of 0.888; 0.886 is what adjusting it for the number of predictors gives.
+    # Its F implies an R² of 0.888; 0.886 is the R² adjusted for the number of predictors.
     ThesisModel(
         "7.16", "space", "variance", "histogram", 0.01, 0.0, r_squared=0.886, std_error=14.330,
         coefficients=_coefficients(
@@ -208,7 +208,7 @@ THESIS_MODELS: tuple[ThesisModel, ...] = (
         rmse=12.696, mae=9.051, homoscedasticity="Slight", independence="Almost", normality="Slight",
         weighted=True,
     ),
-    # A half width is about twice its standard error; the constant's is not.
+    # A half-width is about twice its standard error; the constant's is not.
     ThesisModel(
         "7.21", "time", "quantile", "sampling", 0.05, 0.0001, r_squared=0.999, std_error=0.022,
         coefficients=_coefficients(
@@ -250,7 +250,7 @@ THESIS_MODELS: tuple[ThesisModel, ...] = (
         ),
         rmse=6.241, mae=4.776, homoscedasticity="Almost", independence="No", normality="Almost",
     ),
-    # RMSE and MAE are those of table 7.18, and too low for the standard error of the estimate.
+    # RMSE and MAE equal those of table 7.18, and are too low for the standard error of the estimate.
     ThesisModel(
         "7.27", "time", "quantile", "expiration list", 0.0, 0.0, r_squared=0.986, std_error=0.292,
         coefficients=_coefficients(
@@ -258,13 +258,13 @@ THESIS_MODELS: tuple[ThesisModel, ...] = (
         ),
         rmse=0.104, mae=0.089, homoscedasticity="No", independence="Some", normality="Some",
     ),
-    # The text finds no normality.
+    # The text rejects normality.
     ThesisModel(
         "7.28", "space", "quantile", "expiration list", 0.0, 0.0, r_squared=0.615, std_error=66.451,
         coefficients=_coefficients(constant=(65.269, 16.829, 8.534), retention=(3.231, 0.358, 0.182)),
         rmse=67.048, mae=53.102, homoscedasticity="No", independence="No", normality="Slight",
     ),
-    # The half widths are those of table 7.27, and too wide for their standard errors.
+    # The half-widths equal those of table 7.27, and are too wide for their standard errors.
     ThesisModel(
         "7.29", "time", "quantile", "quantile summary", 0.05, 0.0, r_squared=0.997, std_error=0.091,
         coefficients=_coefficients(
@@ -272,7 +272,7 @@ THESIS_MODELS: tuple[ThesisModel, ...] = (
         ),
         rmse=0.148, mae=0.064, homoscedasticity="Some", independence="Slight", normality="Slight",
     ),
-    # The half width 0.358 is that of table 7.28, and too wide for both standard errors.
+    # The half-width 0.358 equals that of table 7.28, and is too wide for both standard errors.
     ThesisModel(
         "7.30", "space", "quantile", "quantile summary", 0.05, 0.0, r_squared=0.994, std_error=1.038,
         coefficients=_coefficients(
