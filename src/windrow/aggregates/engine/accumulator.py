@@ -30,7 +30,7 @@ UNLIMITED = 2**62
 
 
 class LimitError(DataError):
-    """Raised if a state would keep more values than its limit; `state` is its number."""
+    """A state that would keep more values than its limit; `state` is its number."""
 
     def __init__(self, message: str, state: int) -> None:
         super().__init__(message)

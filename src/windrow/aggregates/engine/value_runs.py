@@ -227,7 +227,7 @@ def _copy(runs: ValueRuns, rows: Indices, to: ValueRuns, at: int, keep_room: boo
 
 
 class TooManyValuesError(Exception):
-    """Raised if a state would have more values than its limit."""
+    """A state that would have more values than its limit."""
 
     def __init__(self, state: int) -> None:
         super().__init__(state)
@@ -286,7 +286,7 @@ def copied(runs: ValueRuns, rows: Indices) -> ValueRuns:
 
 
 def kept(runs: ValueRuns, rows: Indices) -> ValueRuns:
-    """Return some distinct runs; the pool is reused unless most of it is no longer needed."""
+    """Return some distinct runs; the pool is reused unless most of it has become unused."""
     left = runs._replace(spans=runs.spans[rows])
     return _with_room(left, 0) if runs.values.size > 1024 + 8 * int(left.spans[:, ROOM].sum()) else left
 
