@@ -1,1 +1,1 @@
-"""Saved state: the header that identifies and protects it, Arrow tables inside, and checks before use."""
+"""Saved state: a header that identifies and protects it, Arrow tables as the payload, and checks before use."""

@@ -1,4 +1,4 @@
-"""Tables of Arrow as bytes: bare where they are sent from task to task, with a header where they are kept."""
+"""Arrow tables as bytes: without a header between tasks, with a header in saved state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windrow.state.header import seal, unseal
 
 
 def pack(tables: Sequence[pa.Table]) -> bytes:
-    """Several tables in one piece of bytes."""
+    """Pack several tables into one byte string."""
     sink = pa.BufferOutputStream()
     for table in tables:
         with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -23,7 +23,7 @@ def pack(tables: Sequence[pa.Table]) -> bytes:
 
 
 def unpack(data: bytes | pa.Buffer) -> list[pa.Table]:
-    """The tables of `pack`."""
+    """Return the tables that `pack` packed."""
     source = pa.BufferReader(data)
     tables = []
     while source.tell() < source.size():
@@ -32,12 +32,12 @@ def unpack(data: bytes | pa.Buffer) -> list[pa.Table]:
 
 
 def save_tables(kind: str, tables: Sequence[pa.Table]) -> bytes:
-    """Several tables as a saved state."""
+    """Pack several tables into a saved state."""
     return seal(kind, pack(tables))
 
 
 def saved_tables(data: bytes, kind: str) -> list[pa.Table]:
-    """The tables of a saved state of that kind, if they are whole; those from before there were headers too."""
+    """Return the validated tables of a saved state of that kind; states from before there were headers are accepted."""
     payload = unseal(data, kind, bare=True)
     with reading():
         tables = unpack(payload)
@@ -47,19 +47,19 @@ def saved_tables(data: bytes, kind: str) -> list[pa.Table]:
 
 
 def check_state(about: Mapping[str, Any], version: int, now: Mapping[str, Any]) -> None:
-    """Refuse a state that this code, or a query that asks for what `now` says, cannot go on from."""
+    """Reject a state that this code, or a query with the plan `now`, cannot resume from."""
     check_version("the checkpoint holds a state", about["version"], version, "start with a new checkpoint")
     check_plan(about["plan"], now)
 
 
 def check_plan(asked: Mapping[str, Any] | None, now: Mapping[str, Any]) -> None:
-    """Refuse a query that asks for something else than was asked before."""
+    """Reject a query that differs from the one that wrote the state."""
     remedy = "start with a new checkpoint, or ask for what was asked before"
     check_same("the checkpoint was written", asked or {}, now, asked or (), remedy)
 
 
 def about_of(table: pa.Table) -> dict[str, Any]:
-    """What the first table of a saved state says about it."""
+    """Return the description that the first table of a saved state carries."""
     with reading():
         about: dict[str, Any] = json.loads(table.schema.metadata[b"windrow"])
         check_that({"version", "plan"} <= about.keys(), "a version and a plan")
@@ -67,13 +67,13 @@ def about_of(table: pa.Table) -> dict[str, Any]:
 
 
 def plan_of(data: bytes, kind: str) -> dict[str, Any]:
-    """What a saved state was asked for."""
+    """Return the plan of the query that wrote a saved state."""
     asked: dict[str, Any] = about_of(saved_tables(data, kind)[0])["plan"]
     return asked
 
 
 def columns_of(prefix: str, fields: Any) -> dict[str, Any]:
-    """Flat arrays as columns of their names; a matrix becomes a column each."""
+    """Return flat arrays as columns of the same names; a matrix becomes one column per matrix column."""
     columns: dict[str, Any] = {}
     for name, array in fields._asdict().items():
         if array.ndim == 1:
@@ -86,7 +86,7 @@ def columns_of(prefix: str, fields: Any) -> dict[str, Any]:
 
 
 def fields_of(prefix: str, like: Any, table: pa.Table) -> Any:
-    """The flat arrays back, with the shapes of `like`; they can be written to."""
+    """Read flat arrays back, with the shapes of `like`; they are writable."""
     arrays = []
     for name, array in like._asdict().items():
         if array.ndim == 1:

@@ -1,9 +1,4 @@
-"""States that were saved: a header that identifies and protects them, and which ones this code cannot continue from.
-
-Every saved state, of an operator or of a synopsis, is a header of 64 bytes and a payload of Arrow. The header has a
-version, the *kind* of the state, the length of the payload and a checksum of all of it. So a state of another kind, a
-damaged one and one of a newer version are refused before anything is read from them.
-"""
+"""Checks of saved states: damaged states, unknown versions, and states of other queries are rejected."""
 
 from __future__ import annotations
 
@@ -20,13 +15,13 @@ _REMEDY = "restore it from a copy, or start without it"
 
 
 def damaged(problem: str) -> SourceError:
-    """The error for a saved state that cannot be what was written."""
+    """Return the error for a saved state that differs from what was written."""
     return SourceError(f"the saved state is damaged: {problem}; {_REMEDY}")
 
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Whatever goes wrong while a saved state is read means that it is not what this code wrote."""
+    """Report any failure to read a saved state as damage."""
     try:
         yield
     except (WindrowError, OSError, MemoryError):
@@ -36,13 +31,13 @@ def reading() -> Iterator[None]:
 
 
 def check_that(holds: bool | np.bool_, what: str) -> None:
-    """Refuse a state in which something does not hold that the kernels rely on."""
+    """Reject a state that violates an assumption of the kernels."""
     if not holds:
         raise damaged(f"expected {what}")
 
 
 def check_indices(name: str, indices: npt.NDArray[Any], size: int, least: int = 0) -> None:
-    """Refuse places that are not among `size` ones; `least` is -1 where that stands for none.
+    """Reject indices that are outside `size` places; `least` is -1 if that stands for none.
 
     >>> check_indices("groups", np.array([0, 3]), 3)
     Traceback (most recent call last):
@@ -56,7 +51,7 @@ def check_indices(name: str, indices: npt.NDArray[Any], size: int, least: int = 
 
 
 def check_version(what: str, version: int, known: int, otherwise: str) -> None:
-    """Refuse a state of another version than is known.
+    """Reject a state of any version other than `known`.
 
     >>> check_version("the checkpoint holds a state", 2, 1, "start with a new checkpoint")
     Traceback (most recent call last):
@@ -76,7 +71,7 @@ def check_version(what: str, version: int, known: int, otherwise: str) -> None:
 
 
 def check_same(what: str, before: Mapping[str, Any], now: Mapping[str, Any], names: Iterable[str], remedy: str) -> None:
-    """Refuse what was asked otherwise before.
+    """Reject options that differ from those of the saved state.
 
     >>> check_same("the checkpoint was written", {"gap": 1}, {"gap": 2}, ["gap"], "start with a new one")
     Traceback (most recent call last):

@@ -1,7 +1,7 @@
 """The header of saved state: a version, the kind of the state, its length and a checksum.
 
-Every saved state, of an operator or of a synopsis, is a header of 64 bytes and a payload of Arrow. So a state of
-another kind, a damaged one and one of a newer version are refused before anything is read from them.
+Every saved state, of an operator or of a synopsis, consists of a header of 64 bytes and an Arrow payload. States of
+another kind, of a newer version, and damaged states are therefore rejected before anything is read from them.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ HEADER_VERSION = 1
 
 
 BARE = b"\xff\xff\xff\xff"
-"""How a state begins that was written before there were headers: as an Arrow stream."""
+"""The first bytes of a state from before there were headers: an Arrow stream."""
 
 
 _HEADER = struct.Struct("<8sHHIQ40s")
-"""Magic, version of the header, nothing, checksum, length of the payload, kind; 64 bytes, so that Arrow is aligned."""
+"""Magic, header version, padding, checksum, length of the payload, kind; 64 bytes, so that Arrow data is aligned."""
 
 
 def seal(kind: str, *parts: Buffer) -> bytes:
-    """A payload with its header.
+    """Return a payload with its header.
 
     >>> data = seal("frames", b"all that is known")
     >>> bytes(unseal(data, "frames"))
@@ -52,9 +52,9 @@ def seal(kind: str, *parts: Buffer) -> bytes:
 
 
 def unseal(data: Buffer, kind: str, *, bare: bool = False) -> pa.Buffer:
-    """The payload of a state of that kind, after a check that it is whole.
+    """Return the payload of a state of that kind after checking that it is complete.
 
-    A state from before there were headers is given as it is if it may be `bare`.
+    If `bare` is true, a state from before there were headers is returned unchanged.
 
     >>> damaged = bytearray(seal("frames", b"all that is known"))
     >>> damaged[70] ^= 1
@@ -76,7 +76,7 @@ def unseal(data: Buffer, kind: str, *, bare: bool = False) -> pa.Buffer:
 
 
 def kind_of(data: Buffer) -> str:
-    """The kind of a saved state, after a check that it is whole."""
+    """Return the kind of a saved state after checking that it is complete."""
     view = memoryview(data).cast("B")
     if len(view) < _HEADER.size or view[: len(MAGIC)] != MAGIC:
         raise damaged(f"expected it to begin with {MAGIC!r} and a header, got {len(view)} bytes of something else")
