@@ -1,6 +1,6 @@
-"""From a parsed predicate and a schema to Arrow kernels, node by node, or a refusal that names the part.
+"""Compilation of a parsed predicate to Arrow kernels for one schema, node by node.
 
-Only the nodes and arguments listed here are accepted, so a part of SQL that nobody thought of is refused.
+Only the nodes and arguments listed here are accepted. Any other SQL is rejected with an error that names the part.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _OPERANDS = (*_LEAVES, exp.Paren, exp.Neg, exp.Abs, exp.IsNan, *_ARITHMETIC)
 
 
 class Compiler:
-    """Turns the tree of one predicate into kernels.
+    """A compiler that turns the tree of one predicate into kernels.
 
-    `used` collects the columns met, spelled as in the schema; `words` counts the tokens that the tree accounts for.
+    `used` collects the columns, spelled as in the schema; `words` counts the tokens that the tree accounts for.
     """
 
     def __init__(self, text: str, schema: pa.Schema) -> None:
@@ -59,7 +59,7 @@ class Compiler:
         self.words: Counter[str] = Counter()
 
     def condition(self, tree: exp.Expr) -> Node:
-        """The kernels of a condition."""
+        """Compile a condition."""
         typed = self._typed(tree)
         if typed.kind is Kind.NULL:
             self._refuse(tree, "null alone is left to Spark")
@@ -72,7 +72,7 @@ class Compiler:
         )
 
     def _typed(self, tree: exp.Expr) -> Typed:
-        """Any expression, by its class."""
+        """Compile any expression, by its class."""
         rule, allowed, words = _RULES.get(type(tree), (None, "", ""))
         given = {name for name, value in tree.args.items() if value not in (None, False, [])}
         if rule is None or not given <= set(allowed.split()):
@@ -84,13 +84,13 @@ class Compiler:
             self._refuse(tree, str(reason))
 
     def _operand(self, tree: exp.Expr) -> Typed:
-        """An operand of a comparison: a bare condition there is read differently by different parsers."""
+        """Compile an operand of a comparison; parsers disagree on how to read a bare condition there."""
         if type(tree) in _RULES and not isinstance(tree, _OPERANDS):
             self._refuse(tree, "as a part of a comparison or sum it needs parentheses")
         return self._typed(tree)
 
     def _truth(self, tree: exp.Expr) -> Node:
-        """An operand of AND, OR and NOT."""
+        """Compile an operand of AND, OR or NOT."""
         typed = self._typed(tree)
         if typed.kind is Kind.STRING:
             self._refuse(tree, "Spark would cast the string to boolean")
@@ -123,7 +123,7 @@ class Compiler:
         return number(tree.name)
 
     def _suffixed(self, tree: exp.TryCast) -> Typed:
-        """`1.5D` and `1L`, which the parser turns into casts; any other cast is left to Spark."""
+        """Compile `1.5D` and `1L`, which the parser turns into casts; any other cast is left to Spark."""
         if isinstance(tree.this, exp.Literal) and not tree.this.is_string and tree.to.this in _SUFFIXES:
             return number(tree.this.name, _SUFFIXES[tree.to.this])
         raise Refused("casts are left to Spark")
@@ -171,7 +171,7 @@ class Compiler:
         return boolean(reduce(lambda some, match: call("or_kleene", some, match), matches))
 
     def _like(self, tree: exp.Like) -> Typed:
-        """Only patterns whose sole wildcards are a `%` at the start, the end, or both."""
+        """Compile LIKE, only for patterns whose sole wildcards are a `%` at the start, the end, or both."""
         value, pattern = self._operand(tree.this), tree.expression
         if value.kind is not Kind.STRING or not isinstance(pattern, exp.Literal) or not pattern.is_string:
             raise Refused("LIKE is for a string and a literal")
@@ -213,7 +213,7 @@ _RULES: dict[type[exp.Expr], tuple[_Rule, str, str]] = {
     exp.In: (Compiler._in, "this expressions", "IN L_PAREN R_PAREN"),
     exp.Like: (Compiler._like, "this expression negate", "LIKE"),
 }
-"""For each class of node: how it is compiled, the arguments it may have, and the tokens it is written with."""
+"""For each class of node: the rule that compiles it, its allowed arguments, and the tokens it is written with."""
 
 STRUCTURE = {word for _, _, words in _RULES.values() for word in words.split()} | {"COMMA"}
-"""The kinds of token that a tree is held to one by one; the others are only counted."""
+"""The kinds of tokens that a tree must account for one by one; the others are only counted."""

@@ -1,6 +1,6 @@
-"""The compiled form of a predicate: a small tree of Arrow kernels that carries no trace of SQL.
+"""The compiled form of a predicate: a small tree of Arrow kernels, independent of SQL.
 
-It can be pickled, and a process that only evaluates needs no SQL parser.
+It can be pickled, and a process that only evaluates it needs no SQL parser.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Column:
     plain: pa.DataType
 
     def evaluate(self, columns: Columns) -> Any:
-        """The column's values."""
+        """Return the column's values."""
         if self.name not in columns:
             raise ColumnError.unknown(self.name, "predicate", columns)
         values = columns[self.name]
@@ -46,20 +46,20 @@ class Constant:
     type: pa.DataType
 
     def evaluate(self, columns: Columns) -> Any:
-        """The value as an Arrow scalar."""
+        """Return the value as an Arrow scalar."""
         return pa.scalar(self.value, self.type)
 
 
 @dataclass(frozen=True)
 class Call:
-    """A function of `pyarrow.compute`, by name, its arguments and its keyword options."""
+    """A function of `pyarrow.compute`: its name, its arguments and its keyword options."""
 
     function: str
     arguments: tuple[Node, ...]
     options: tuple[tuple[str, Any], ...] = ()
 
     def evaluate(self, columns: Columns) -> Any:
-        """The function's result on the arguments' values."""
+        """Return the function's result for the values of the arguments."""
         values = [argument.evaluate(columns) for argument in self.arguments]
         return getattr(pc, self.function)(*values, **dict(self.options))
 
@@ -77,7 +77,7 @@ class CompiledPredicate:
     node: Node
 
     def __call__(self, batch: pa.RecordBatch | pa.Table | Columns) -> pa.BooleanArray:
-        """True, false or null for each row, as Spark SQL would say; null means unknown."""
+        """Return true, false or null per row, with the semantics of Spark SQL; null means unknown."""
         columns: Columns = (
             batch if isinstance(batch, Mapping) else dict(zip(batch.schema.names, batch.columns, strict=True))
         )
@@ -88,20 +88,20 @@ class CompiledPredicate:
 
 
 def call(function: str, *arguments: Node, **options: Any) -> Call:
-    """Shorthand for a call of a kernel."""
+    """Return a call of a kernel."""
     return Call(function, arguments, tuple(options.items()))
 
 
 def negated(node: Node) -> Call:
-    """NOT, where null stays null."""
+    """Return NOT of a node; null stays null."""
     return call("invert", node)
 
 
 def compare(op: str, left: Node, right: Node, *, nan_left: bool = False, nan_right: bool = False) -> Call:
-    """`left op right` in Spark's order: NaN equals NaN and is above all else; `nan_*` says which side may be NaN.
+    """Compare in Spark's order: NaN equals NaN and is above all else; `nan_*` states which sides may be NaN.
 
-    Arrow's comparisons with NaN are IEEE's, all of them false but `<>`; this puts them right with as few kernels as
-    the case needs.
+    Arrow compares NaN as IEEE does: every comparison except `<>` is false. This corrects the result with as few kernels
+    as possible.
     """
     if op in (">", ">="):
         return compare(op.replace(">", "<"), right, left, nan_left=nan_right, nan_right=nan_left)
@@ -119,7 +119,7 @@ def compare(op: str, left: Node, right: Node, *, nan_left: bool = False, nan_rig
 
 
 def null_safe_equal(equal: Node, left: Node, right: Node) -> Call:
-    """`left <=> right`, given `left = right`: never null."""
+    """Return `left <=> right`, given `left = right`; it is never null."""
     both_null = call("and_", call("is_null", left), call("is_null", right))
     return call("or_", call("coalesce", equal, FALSE), both_null)
 
@@ -132,7 +132,7 @@ UNKNOWN = Constant(None, pa.bool_())
 
 
 def _rows(batch: pa.RecordBatch | pa.Table | Columns) -> int:
-    """The rows of a batch, for a predicate that reads no column."""
+    """Return the number of rows of a batch, for a predicate that reads no column."""
     if not isinstance(batch, Mapping):
         return int(batch.num_rows)
     return max((len(values) for values in batch.values()), default=0)

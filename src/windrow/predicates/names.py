@@ -1,7 +1,7 @@
-"""Words of SQL that are the names of columns, by where they stand: `from` in `from > 3`, `and` in `x = 1 or and < 0`.
+"""SQL keywords used as column names, such as `from` in `from > 3` and `and` in `x = 1 or and < 0`.
 
-Spark takes almost any word for a name where only a value can be. A predicate is read from left to right here, with no
-more grammar than it takes to know whether a value or an operator comes next.
+Spark accepts almost any keyword as a name where only a value can be. This module reads a predicate from left to right,
+with just enough grammar to know whether a value or an operator comes next.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from sqlglot import Token
 from sqlglot import TokenType as T
 
 BARE_FUNCTIONS = {"user", "current_user", "session_user", "current_date", "current_time", "current_timestamp"}
-"""Functions that Spark calls without parentheses, if no column has their name."""
+"""Functions that Spark calls without parentheses, unless a column has their name."""
 FUNCTIONS_BEFORE_COLUMNS = {"current_path"}
 """Functions that Spark calls without parentheses even if a column has their name."""
 _LITERALS = (T.STRING, T.IDENTIFIER, T.NUMBER, T.TRUE, T.FALSE, T.NULL)
 _INFIX = (T.AND, T.OR, T.IN, T.BETWEEN, T.LIKE, T.ILIKE, T.RLIKE, T.DIV, T.WHEN, T.THEN, T.ELSE, T.ESCAPE, T.DISTINCT)
-"""Words that have a value on both sides, and in CASE."""
+"""Words that have a value on both sides, including those of CASE."""
 _AFTER_A_VALUE = (*_INFIX, T.IS, T.NOT, T.ALIAS, T.END)
 _SIGNS_BEFORE_A_VALUE = (T.L_PAREN, T.L_BRACKET, T.DASH, T.PLUS, T.TILDE)
 MISTAKEN = {"if"}
-"""Words that sqlglot's tokenizer takes for names and its parser does not."""
+"""Words that sqlglot's tokenizer reads as names, but its parser does not."""
 
 
 def bare_names(tokens: Sequence[Token]) -> list[Token]:
-    """Return the words of SQL that are names, since they stand where a value must be and an operator follows.
+    """Return the keywords that are names, because a value must stand there and an operator follows.
 
     >>> import sqlglot
     >>> [token.start for token in bare_names(sqlglot.tokenize("and > 1 or not and < from and x = 1", read="spark"))]
@@ -37,7 +37,7 @@ def bare_names(tokens: Sequence[Token]) -> list[Token]:
         token, after, then = (*tokens[at : at + 3], None, None)[:3]
         assert token is not None
         kind = token.token_type
-        if kind in (T.DOT, T.DCOLON):  # a field, or a type, whatever its name is
+        if kind in (T.DOT, T.DCOLON):  # a field or a type, whatever its name
             at, value_next = at + 2, False
         elif kind is T.CASE and value_next and after is not None and after.token_type is T.WHEN:
             at += 2
@@ -48,7 +48,7 @@ def bare_names(tokens: Sequence[Token]) -> list[Token]:
             elif kind in (*_LITERALS, T.R_PAREN) or (kind is T.VAR and not _is(after, T.L_PAREN)):
                 value_next = False
             at += 1
-        elif kind is T.IS:  # IS [NOT] NULL, and IS [NOT] DISTINCT FROM, after which there is a value
+        elif kind is T.IS:  # IS [NOT] NULL, or IS [NOT] DISTINCT FROM followed by a value
             at += 1
             while at < len(tokens) and tokens[at].token_type in (T.NOT, T.NULL, T.TRUE, T.FALSE):
                 at += 1
@@ -62,7 +62,7 @@ def bare_names(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _is_name(token: Token, after: Token | None, then: Token | None) -> bool:
-    """Whether a word at the place of a value is a name: not one that a value follows, nor a function."""
+    """Return whether a word in the place of a value is a name, and neither a prefix of a value nor a function."""
     if not token.text.isidentifier() or token.token_type in _LITERALS or token.text.lower() in BARE_FUNCTIONS:
         return False
     if token.token_type is T.VAR and token.text.lower() not in MISTAKEN:
@@ -76,17 +76,17 @@ def _is_name(token: Token, after: Token | None, then: Token | None) -> bool:
 
 
 def _follows(then: Token | None) -> bool:
-    """Whether what comes after a word makes it a name, as in `not and > 1` and `not and is null`."""
+    """Return whether the token after a word makes it a name, as in `not and > 1` and `not and is null`."""
     return then is None or (_ends_a_value(then) and then.token_type is not T.NOT)
 
 
 def _ends_a_value(token: Token) -> bool:
-    """Whether a token can come after a value: an operator, a comma, a closing bracket, or a word such as AND."""
+    """Return whether a token can follow a value: an operator, a comma, a closing bracket, or a word such as AND."""
     return token.token_type in _AFTER_A_VALUE or _is_operator(token)
 
 
 def _is_operator(token: Token | None) -> bool:
-    """Whether a token is neither a word nor a literal, nor opens a list of arguments."""
+    """Return whether a token is neither a word nor a literal, and does not open a list of arguments."""
     return token is not None and not token.text[:1].isalnum() and token.token_type not in (T.L_PAREN, *_LITERALS)
 
 

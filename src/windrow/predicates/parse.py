@@ -1,7 +1,7 @@
 """Predicates: Spark SQL conditions that can also be evaluated on Arrow columns, outside Spark.
 
-The meaning is Spark's, to the last NaN, or there is none: what is not surely the same is refused with
-`UnsupportedError`, and the caller leaves the predicate to Spark.
+The result is always exactly Spark's, NaN included. Whatever may differ is rejected with `UnsupportedError`, and the
+caller leaves the predicate to Spark.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from windrow.predicates.evaluate import CompiledPredicate
 from windrow.predicates.names import MISTAKEN, bare_names
 
 _LENIENT = {"UNKNOWN", "ISNULL", "NOTNULL"}
-"""Words that sqlglot reads in places where Spark does not, or reads differently."""
+"""Words that sqlglot reads where Spark does not, or reads differently."""
 _BEFORE_NOT = (TokenType.L_PAREN, TokenType.AND, TokenType.OR, TokenType.NOT)
-"""What comes before a NOT that begins a condition; any other NOT is a part of IS NOT or NOT IN, BETWEEN, LIKE."""
+"""Tokens before a NOT that begins a condition; any other NOT is a part of IS NOT or NOT IN, BETWEEN, LIKE."""
 _COMPLETE = (TokenType.NUMBER, TokenType.STRING, TokenType.IDENTIFIER, TokenType.R_PAREN)
-"""What is a value by itself: a word that follows it is no part of a name."""
+"""Tokens that are complete values: a word after them is not part of a name."""
 _NO_NAME = (
     *_COMPLETE, TokenType.ALIAS, TokenType.AND, TokenType.BETWEEN, TokenType.FALSE, TokenType.IN, TokenType.IS,
     TokenType.LIKE, TokenType.NOT, TokenType.NULL, TokenType.OR, TokenType.RLIKE, TokenType.TRUE,
 )  # fmt: skip
-"""What is, in a condition, most likely just what it says."""
+"""Tokens that, in a condition, are most likely not meant as a name."""
 
 
 @dataclass(frozen=True)
 class Predicate:
-    """A condition in Spark SQL, parsed.
+    """A parsed condition in Spark SQL.
 
     >>> slow = parse_predicate("speed < 40 and not `on ramp`")
     >>> slow.columns
@@ -55,12 +55,16 @@ class Predicate:
     _doubt: str | None = field(repr=False, compare=False)
 
     def compile(self, schema: pa.Schema) -> CompiledPredicate:
-        """The predicate made ready for batches of a schema, to be called with each.
+        """Compile the predicate for batches of a schema; call the result with each batch.
 
-        Raises:
-            ColumnError: a column does not exist.
-            TypeMismatchError: the text is no condition, such as `speed + 1`.
-            UnsupportedError: some part of it is not surely evaluated as Spark would; the message names that part.
+        Raises
+        ------
+        ColumnError
+            If a column does not exist.
+        TypeMismatchError
+            If the text is not a condition, such as `speed + 1`.
+        UnsupportedError
+            If some part might not be evaluated as Spark would; the message names that part.
         """
         if self._doubt:
             raise UnsupportedError(f"predicate {quoted(self.text)}: {self._doubt}")
@@ -75,7 +79,7 @@ class Predicate:
 
 
 def canonical(text: str) -> str:
-    """Return a spelling that is the same for all spellings of a condition; what only Spark can read stays as it is.
+    """Return one spelling for all spellings of a condition; text that only Spark can read is returned unchanged.
 
     >>> canonical("speed<40 AND (`lane` <> 2)")
     '(`speed` < 40) AND (`lane` <> 2)'
@@ -92,7 +96,7 @@ def canonical(text: str) -> str:
     for paren in reversed(list(whole.find_all(exp.Paren))):
         if paren is not whole:
             paren.replace(paren.this)
-    # Parentheses around every part show how it is read, so that two conditions are alike only if they read alike.
+    # Parentheses around every part make the structure explicit, so only conditions that read alike are spelled alike.
     for node in reversed(list(whole.this.find_all(exp.Binary, exp.Not, exp.Between, exp.In))):
         if node is not whole.this:
             node.replace(exp.Paren(this=node.copy()))
@@ -102,7 +106,7 @@ def canonical(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def parse_predicate(text: str, option: str = "predicate") -> Predicate:
-    """Parse a condition as Spark SQL would write it; `option` is what an error calls it.
+    """Parse a Spark SQL condition; `option` is its name in error messages.
 
     >>> parse_predicate("speed <")
     Traceback (most recent call last):
@@ -134,8 +138,8 @@ def parse_predicate(text: str, option: str = "predicate") -> Predicate:
 
 
 def _parse(text: str) -> tuple[exp.Expr, list[str]]:
-    """The tree of a text, and the words of SQL that it takes for names, as Spark does, though sqlglot does not."""
-    # In parentheses, since sqlglot reads no further than a command such as `show` at the start.
+    """Parse a text into a tree; also return the keywords that are names to Spark but not to sqlglot."""
+    # In parentheses, since sqlglot stops reading at a command such as `show` at the start.
     enclosed = f"({text})"
     names = bare_names(sqlglot.tokenize(enclosed, read="spark"))
     try:
@@ -156,7 +160,7 @@ def _parse(text: str) -> tuple[exp.Expr, list[str]]:
 
 
 def literal_patterns(text: str) -> list[str]:
-    """The regular expressions that a condition is written with, those without a backslash.
+    """Return the literal regular expressions in a condition that has no backslash.
 
     >>> literal_patterns("road rlike '(' and not regexp_like(road, 'A[0-9]')")
     ['(', 'A[0-9]']
@@ -172,7 +176,7 @@ def literal_patterns(text: str) -> list[str]:
 
 
 def zero_division(text: str) -> str | None:
-    """The first part of a condition that divides by a zero written out, or None.
+    """Return the first part of a condition that divides by a literal zero, or None.
 
     >>> zero_division("speed / 0 > 1 or lane % 2 = 0")
     'speed / 0'
@@ -198,12 +202,12 @@ _NO_PREDICATE: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
 
 
 def _is_lambda(tree: exp.Expr) -> bool:
-    """Whether a text is nothing but a function of its own, `x -> x`, which only stands within others."""
+    """Return whether a text is only a lambda, `x -> x`, which is valid only as an argument of a function."""
     return isinstance(tree, exp.Lambda | exp.JSONExtract) and not isinstance(tree.parent, exp.Func)
 
 
 def _doubt(text: str, tokens: Sequence[Token]) -> str | None:
-    """Why the tree may not be what Spark's own parser would make of the text, or None."""
+    """Return why Spark's own parser might read the text differently, or None."""
     for mark, name in (("\\", "a backslash"), ("${", "a variable"), ("--", "a comment"), ("/*", "a comment")):
         if mark in text:
             return f"{name} ({mark!r}) is left to Spark"
@@ -223,10 +227,10 @@ def _doubt(text: str, tokens: Sequence[Token]) -> str | None:
 
 
 def _words(tokens: Sequence[Token]) -> Counter[str]:
-    """The tokens that a tree must account for, by kind; `.5` and `is not distinct from` are one each.
+    """Count the tokens that a tree must account for, by kind; `.5` and `is not distinct from` count as one each.
 
-    sqlglot forgives much, such as `in (1,)` or `between 1 2`, and puts parentheses where it sees fit. None of that
-    keeps the tokens.
+    sqlglot accepts much that Spark does not, such as `in (1,)` or `between 1 2`, and adds parentheses. The counts then
+    differ.
     """
     words = Counter(kind if (kind := token.token_type.name) in STRUCTURE else "OTHER" for token in tokens)
     for first, second in pairwise(tokens):
@@ -241,7 +245,7 @@ def _words(tokens: Sequence[Token]) -> Counter[str]:
 
 
 def _explain(tokens: Sequence[Token], error: SqlglotError) -> str:
-    """Where a text cannot be parsed, and what would be right, as far as that can be guessed."""
+    """Return where a text cannot be parsed, and a likely correction."""
     if not isinstance(error, ParseError):
         return ": is a quote left open?"
     if not error.errors:
@@ -257,7 +261,7 @@ def _explain(tokens: Sequence[Token], error: SqlglotError) -> str:
 
 
 def _has_odd_name(tokens: Sequence[Token]) -> bool:
-    """Whether one of these may be meant as a name: a word of SQL where a value can be, or a word after a name."""
+    """Return whether a token may be meant as a name: a keyword in the place of a value, or a word after a name."""
     before = TokenType.L_PAREN
     for token in tokens:
         kind = token.token_type

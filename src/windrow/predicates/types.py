@@ -1,6 +1,7 @@
-"""Spark's typing rules for the operands of a predicate: what a comparison or sum of two types is computed in.
+"""Spark's typing rules for the operands of a predicate: the type in which a comparison or sum is computed.
 
-Only pairs that Spark treats alike with ANSI mode on (its default) and off are allowed; every other pair is `Refused`.
+Only pairs of types that Spark treats alike with ANSI mode on (the default) and off are allowed; all others are
+`Refused`.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from windrow.predicates.evaluate import (
 
 
 class Refused(Exception):
-    """The reason why something is left to Spark."""
+    """The reason why an expression is left to Spark."""
 
 
 class Kind(enum.Enum):
-    """What an expression is to Spark; EXACT is an integer or decimal literal, which takes the type it meets."""
+    """The kind of an expression in Spark; EXACT is an integer or decimal literal, which adapts to the other operand."""
 
     NULL = "null"
     BOOLEAN = "boolean"
@@ -57,12 +58,12 @@ class Typed:
 
 
 def boolean(node: Node) -> Typed:
-    """A condition."""
+    """Return a condition."""
     return Typed(Kind.BOOLEAN, node, pa.bool_())
 
 
 def column(name: str, type_: pa.DataType) -> Typed:
-    """A column of some Arrow type; dictionaries and string views are decoded, for Spark knows neither."""
+    """Return a column of an Arrow type; dictionaries and string views, which Spark does not have, are decoded."""
     plain = type_.value_type if pa.types.is_dictionary(type_) else type_
     if plain == pa.string_view():
         plain = pa.large_string()
@@ -80,13 +81,13 @@ _FLOATING = {Kind.FLOAT: pa.float32(), Kind.DOUBLE: pa.float64()}
 
 
 def has_plain_nulls(type_: pa.DataType) -> bool:
-    """Whether a null of a type that is not computed with is a null to Spark too."""
+    """Return whether nulls of a type that predicates do not compute with are nulls to Spark too."""
     tests = (pa.types.is_primitive, pa.types.is_decimal, pa.types.is_binary, pa.types.is_large_binary)
     return any(test(type_) for test in tests)
 
 
 def number(digits: str, suffix: str = "") -> Typed:
-    """A literal without sign: `7` and `0.5` are exact, `5e-1` and `0.5D` are doubles, `7L` is a long."""
+    """Return a literal without sign: `7` and `0.5` are exact, `5e-1` and `0.5D` are doubles, `7L` is a long."""
     if suffix != "D" and re.fullmatch(r"\d+|\d+\.\d*|\.\d+", digits, re.ASCII):
         exact = Decimal(digits)
         if suffix == "L" and (not digits.isdigit() or exact >= 2**63):
@@ -103,13 +104,13 @@ def number(digits: str, suffix: str = "") -> Typed:
 
 
 def _digits(exact: Decimal) -> int:
-    """The precision that Spark gives to a decimal literal."""
+    """Return the precision that Spark gives to a decimal literal."""
     _, digits, exponent = exact.as_tuple()
     return max(len(digits), -int(exponent))
 
 
 def comparison(op: str, left: Typed, right: Typed) -> Node:
-    """`left op right` for one of `=`, `<>`, `<`, `<=`, `>`, `>=`, `<=>`."""
+    """Return `left op right` for one of `=`, `<>`, `<`, `<=`, `>`, `>=`, `<=>`."""
     kinds = {left.kind, right.kind}
     if Kind.NULL in kinds:
         return _with_null(op, left, right)
@@ -136,7 +137,7 @@ def comparison(op: str, left: Typed, right: Typed) -> Node:
 
 
 def arithmetic(kernel: str, left: Typed, right: Typed) -> Typed:
-    """A sum, difference or product, in float or double; integers may overflow, which is left to Spark."""
+    """Return a sum, difference or product in float or double; integers, which may overflow, are left to Spark."""
     if left.kind not in _FLOATING and right.kind not in _FLOATING:
         raise Refused("arithmetic outside Spark needs a float or double on one side")
     kind = _floating_kind(left, right)
@@ -146,9 +147,9 @@ def arithmetic(kernel: str, left: Typed, right: Typed) -> Typed:
 
 
 def signed(kernel: str, value: Typed) -> Typed:
-    """`-value` or `abs(value)`."""
+    """Return `-value` or `abs(value)`."""
     if kernel == "negate" and value.kind is Kind.EXACT:
-        if value.exact < 0:  # -(-2147483648) is an overflow
+        if value.exact < 0:  # -(-2147483648) overflows
             raise Refused("a number with two signs is left to Spark")
         return Typed(Kind.EXACT, value.node, value.type, -value.exact)
     if value.kind not in _FLOATING:
@@ -157,7 +158,7 @@ def signed(kernel: str, value: Typed) -> Typed:
 
 
 def common_list(value: Typed, items: list[Typed]) -> list[Typed]:
-    """The items of an IN list in the type that Spark compares the whole list in."""
+    """Return the items of an IN list if Spark compares the whole list in a supported type."""
     kinds = {item.kind for item in items if item.kind is not Kind.NULL}
     if value.kind in (Kind.STRING, Kind.BOOLEAN) and kinds <= {value.kind}:
         return items
@@ -178,7 +179,7 @@ def _with_null(op: str, left: Typed, right: Typed) -> Node:
 
 
 def _same_width(left: Typed, right: Typed) -> tuple[Node, Node]:
-    """Two integers or two strings in the wider of their Arrow types."""
+    """Return two integers or two strings in the wider of their Arrow types."""
     if left.type == right.type:
         return left.node, right.node
     wide = pa.int64() if left.kind is Kind.INTEGER else pa.large_string()
@@ -190,12 +191,12 @@ def _cast(value: Typed, type_: pa.DataType) -> Node:
         return value.node
     if isinstance(value.node, Constant):
         return Constant(value.node.value, type_)
-    # An integer beyond 2**53 is rounded to a double by Spark too.
+    # Spark also rounds an integer beyond 2**53 to a double.
     return call("cast", value.node, target_type=type_, safe=False)
 
 
 def _integer_with_literal(op: str, value: Typed, literal: Decimal) -> Call:
-    """Exact, as Spark compares in decimals: by the literal's floor, in the column's own type."""
+    """Compare exactly, as Spark does in decimals: with the floor of the literal, in the column's own type."""
     if -int(literal.as_tuple().exponent) > 18:
         raise Refused("the decimal is too fine to be compared exactly")
     if not -(2**63) <= literal <= 2**63 - 1:
@@ -203,7 +204,7 @@ def _integer_with_literal(op: str, value: Typed, literal: Decimal) -> Call:
     floor = math.floor(literal)
     bits = value.type.bit_width - 1
     least, most = Constant(-(2**bits), value.type), Constant(2**bits - 1, value.type)
-    if floor >= 2**bits:  # above all: every value is less
+    if floor >= 2**bits:  # above the range of the column: every value is less
         return call("less_equal" if op in ("<", "<=", "<>") else "greater", value.node, most)
     if floor < -(2**bits):
         return call("greater_equal" if op in (">", ">=", "<>") else "less", value.node, least)
@@ -216,7 +217,7 @@ def _integer_with_literal(op: str, value: Typed, literal: Decimal) -> Call:
 
 
 def _floating_kind(left: Typed, right: Typed) -> Kind:
-    """The type that a float or double is brought to when it meets the other side."""
+    """Return the type to which a float or double and the other operand are cast."""
     kinds = {left.kind, right.kind}
     if not kinds <= {Kind.INTEGER, Kind.FLOAT, Kind.DOUBLE, Kind.EXACT}:
         raise Refused(f"{left} with {right} is left to Spark")
@@ -233,7 +234,7 @@ def _floating_kind(left: Typed, right: Typed) -> Kind:
 
 
 def _is_long(exact: Decimal) -> bool:
-    """Whether Spark reads a literal as an integer rather than as a decimal."""
+    """Return whether Spark reads a literal as an integer rather than as a decimal."""
     return exact.as_tuple().exponent == 0 and -(2**63) <= exact < 2**63
 
 
