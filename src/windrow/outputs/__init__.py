@@ -1,4 +1,4 @@
-"""Where commands write: outputs that share nothing with an input, replace only their own kind, and appear whole."""
+"""Outputs of commands. They never overlap an input, replace only files of their own kind, and appear all at once."""
 
 from windrow.outputs.apart import check_apart, local_path
 from windrow.outputs.own import Recogniser

@@ -1,4 +1,4 @@
-"""Whether an output and an input share anything, whatever names they are given by."""
+"""Checks whether an output and an input overlap, under whatever names they are given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windrow.errors import OutputError
 
 LOCAL = re.compile(r"file:(?://[^/]*)?(?P<path>/.*)", re.IGNORECASE | re.DOTALL)
 MAGIC = re.compile(r"[*?\[{\\]")
-"""What Spark's reader takes for the beginning of a pattern, or for an escape in one."""
+"""The characters that begin a pattern, or an escape in one, for Spark's reader."""
 BRACES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -30,7 +30,7 @@ def local_path(path: str) -> Path | None:
 
 
 def check_apart(option: str, given: str | Path, path: Path, inputs: Iterable[str | Path]) -> None:
-    """Refuse a place that is, contains or lies inside an input: it would be replaced, or read as data."""
+    """Reject an output that is, contains or lies inside an input: it would replace the input or be read as data."""
     here = path.resolve()
     for source in inputs:
         local = local_path(str(source))
@@ -45,7 +45,7 @@ def check_apart(option: str, given: str | Path, path: Path, inputs: Iterable[str
 
 
 def _read_places(source: Path) -> Iterator[Path]:
-    """Yield what a source reads: the path or the matches of the pattern, and the ends of symbolic links below them."""
+    """Yield the places that a source reads: its path or the matches of its pattern, and the targets of links below."""
     waiting = [path.resolve() for path in ([source] if os.path.lexists(source) else _expand(source))]
     seen = set[Path]()
     while waiting:
@@ -65,7 +65,7 @@ def _expand(pattern: Path) -> list[Path]:
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """Return a pattern of Hadoop's as patterns of Python's, which have neither braces nor escapes.
+    """Translate a Hadoop pattern into Python patterns, which have neither braces nor escapes.
 
     >>> _alternatives("logs/{a,b}[^0].csv")
     ['logs/a[!0].csv', 'logs/b[!0].csv']
@@ -78,7 +78,7 @@ def _alternatives(pattern: str) -> list[str]:
 
 
 def _matches(path: Path, pattern: Path) -> bool:
-    """Whether a path, or a folder that it lies in, would be read by a pattern the next time."""
+    """Return whether a pattern would match a path, or a folder that contains it, the next time it is read."""
     parts = pattern.absolute().parts
     plain = next((i for i, part in enumerate(parts) if MAGIC.search(part)), len(parts))
     base = Path(*parts[:plain]).resolve()
@@ -90,7 +90,7 @@ def _matches(path: Path, pattern: Path) -> bool:
 
 
 def _relation(here: Path, there: Path) -> str | None:
-    """Return how an output lies to an input, by the files themselves, since one file may have many names."""
+    """Return the relation of an output to an input, by the files themselves, since one file may have many names."""
     mine, theirs = _identities(here), _identities(there)
     if mine[:1] == theirs[:1]:
         return "is"
@@ -100,9 +100,9 @@ def _relation(here: Path, there: Path) -> str | None:
 
 
 def _identities(path: Path) -> list[tuple[int, int] | str]:
-    """Return what tells a path and the folders above it from all others: device and number, or the name if not there.
+    """Return identifiers of a path and of the folders above it: device and inode, or the name if it does not exist.
 
-    A path that does not exist cannot contain anything, and lies in what its folder lies in.
+    A path that does not exist contains nothing, and lies in whatever contains its folder.
     """
     found: list[tuple[int, int] | str] = []
     for one in (path, *path.parents):

@@ -1,4 +1,4 @@
-"""Exchange of two paths in one step, where the system can do that."""
+"""Exchange of two paths in one step, on systems that support it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 RENAME_EXCHANGE = 2
 AT_FDCWD = -100
 CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EXDEV)
-"""What a system or file system answers that has no exchange."""
+"""The error codes of systems and file systems that do not support the exchange."""
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Let two paths that exist change places; False if this system or file system cannot."""
+    """Exchange two existing paths; return False if the system or file system does not support it."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):

@@ -1,7 +1,7 @@
-"""What a command itself could have written: only that may be replaced.
+"""Recognition of outputs that a command itself could have written; only these may be replaced.
 
-A recogniser looks at what is at a path and returns why a command cannot have written it, or None if it can. Tables are
-recognised by their columns and not only by their format, since the data of a user have the same formats.
+A recogniser inspects a path and returns why the command cannot have written it, or None if it can have. It recognises
+tables by their columns as well as their format, since the user's data has the same formats.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TypeAlias
 Recogniser: TypeAlias = Callable[[Path], str | None]
 
 HEAD = 1 << 20
-"""How much of a file is read to find the names of its columns."""
+"""How many bytes of a file are read to find the names of its columns."""
 TABLE = re.compile(r"(part-\d{5,}-[0-9a-f-]{36}\S*|(batch-\d{8,}|flushed)\.(parquet|csv|json))")
 """A file that Spark, or a stream, writes to a folder of results."""
 NOTE = re.compile(r"_SUCCESS|\._SUCCESS\.crc|\.part-\d{5,}-[0-9a-f-]{36}\S*\.crc")
@@ -27,7 +27,7 @@ CHECKPOINT = re.compile(r"metadata|offsets|commits|sources|state|columns\.json|\
 
 
 def table_file(expected: Collection[str]) -> Recogniser:
-    """Recognise a Parquet, CSV or JSON file with at least these columns; an empty file has nothing to lose."""
+    """Recognise a Parquet, CSV or JSON file with at least these columns; an empty file may always be replaced."""
 
     def why_not(path: Path) -> str | None:
         if not path.is_file():
@@ -38,7 +38,7 @@ def table_file(expected: Collection[str]) -> Recogniser:
 
 
 def table_folder(expected: Collection[str]) -> Recogniser:
-    """Recognise a folder with nothing but tables of at least these columns, and what Spark writes along with them."""
+    """Recognise a folder that contains only tables with at least these columns, and files that Spark adds to them."""
 
     def why_not(path: Path) -> str | None:
         if not path.is_dir():
@@ -65,12 +65,12 @@ def _is_of_results(entry: Path) -> bool:
 
 
 def strangers(folder: Path, own: re.Pattern[str]) -> list[str]:
-    """Return the names in a folder that are not of a kind."""
+    """Return the names in a folder that do not match a pattern."""
     return sorted(entry.name for entry in folder.iterdir() if not own.fullmatch(entry.name))
 
 
 def named(names: Iterable[str], most: int = 3) -> str:
-    """Return names for a message, no more than a few.
+    """Join names for a message, up to `most` of them.
 
     >>> named("abcde")
     "'a', 'b', 'c' and 2 more"
@@ -84,7 +84,7 @@ def _why_no_table(path: Path, expected: Collection[str]) -> str | None:
     found = columns_of(path)
     if found is None:
         return "it is not a Parquet, CSV or JSON file with columns"
-    # Spark finds a column by a name in other letters, and the result has the name of the input.
+    # Spark matches column names case-insensitively, and the result has the name of the input.
     lower = {name.lower() for name in found}
     missing = [name for name in expected if name.lower() not in lower]
     if not missing or not path.stat().st_size:
@@ -93,7 +93,7 @@ def _why_no_table(path: Path, expected: Collection[str]) -> str | None:
 
 
 def columns_of(path: Path) -> list[str] | None:
-    """Return the names of a file's columns; none for an empty file, and None for a file that is not a table."""
+    """Return the names of a file's columns: an empty list for an empty file, None for a file that is not a table."""
     with path.open("rb") as file:
         head = file.read(HEAD)
     if not head:

@@ -1,4 +1,4 @@
-"""Pictures that say in their metadata that Windrow has drawn them, so that they can be recognised and replaced."""
+"""Pictures whose metadata marks them as drawn by Windrow, so that they can be recognised and replaced."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ PICTURES = {
     ".svg": (b"<?xml", {"Creator": MARK}),
     ".pdf": (b"%PDF", {"Creator": MARK}),
 }
-"""How a picture begins, and the metadata by which one of ours is recognised."""
+"""The first bytes of a picture by suffix, and the metadata that identifies pictures of Windrow."""
 
 
 def picture_target(path: str | Path, option: str) -> Target:
-    """Return a checked place for a picture; an earlier picture of ours is replaced."""
+    """Return a checked target for a picture; an earlier picture of Windrow is replaced."""
     return Target.of(path, why_not_ours, option=option, overwrite=True, suffixes=tuple(PICTURES)).check()
 
 
 def why_not_ours(path: Path) -> str | None:
-    """Recognise a picture of ours by its metadata; an empty file has nothing to lose."""
+    """Recognise a picture of Windrow by its metadata; an empty file may always be replaced."""
     if not path.is_file():
         return "it is a folder" if path.is_dir() else "it is not a regular file"
     begins, metadata = PICTURES[path.suffix.lower()]
@@ -36,7 +36,7 @@ def why_not_ours(path: Path) -> str | None:
 
 
 def save_picture(figure: Figure, target: Target) -> None:
-    """Write a figure to its place."""
+    """Write a figure to its target."""
     kind = Path(target.given).suffix.lower()
     with target.writing() as new:
         figure.savefig(new, format=kind[1:], metadata=PICTURES[kind][1])

@@ -1,15 +1,15 @@
-"""A checked place for an output, and how a new output gets there.
+"""Checked destinations for outputs, and safe replacement of earlier outputs.
 
-A result is written to a folder next to its place and moved there when it is complete. What is guaranteed if the
-process is killed at any moment:
+A result is written to a folder next to its destination and moved there when it is complete. If the process is killed at
+any moment, the following holds:
 
-- A file is the old or the new one, at every moment.
-- So is a folder where the system can exchange two folders in one step (Linux, on all common file systems). Elsewhere
-  there is an instant without either, and the next command that writes there puts the old one back first.
-- What was half-written stays behind in a hidden folder, `.NAME-*.tmp`. The next command that writes there removes it.
+- A file is either the old or the new one.
+- So is a folder, if the system can exchange two folders in one step (Linux, on all common file systems). Otherwise
+  there is an instant without either; the next command that writes there first puts the old one back.
+- Incomplete output remains in a hidden folder, `.NAME-*.tmp`. The next command that writes there removes it.
 
-Nothing that appears at the place while a command runs is replaced unless `--overwrite` allows it and the command could
-have written it. A new output has the permissions of the one that it replaces.
+If something appears at the destination while a command runs, it is replaced only if `--overwrite` allows it and the
+command could have written it. A new output has the permissions of the one that it replaces.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from windrow.outputs.own import Recogniser
 
 try:
     import fcntl
-except ImportError:  # Windows has no such lock: there, what a killed command left behind stays
+except ImportError:  # Windows has no such lock: there, the leftovers of a killed command stay
     fcntl = None  # type: ignore[assignment]
 
 REPLACED = "replaced"
 SECONDS_TO_LOCK = 60
 """A folder younger than this may belong to a command that has not locked it yet."""
 LOOKS = 50
-"""How often an output is looked at that other commands replace meanwhile."""
+"""How often to inspect an output that other commands keep replacing."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where an output goes. `path` is without symbolic links; messages use the name that the user gave."""
+    """The destination of an output. `path` has no symbolic links; messages use the name that the user gave."""
 
     option: str
     given: str
@@ -63,7 +63,7 @@ class Target:
         suffixes: Sequence[str] = (),
         inputs: Iterable[str | Path] = (),
     ) -> Target:
-        """Check all of a place but what is there: its name, its folder, and that no input has part in it."""
+        """Check the name and the folder of a destination, and that it overlaps no input; `check` looks at what exists there."""
         text = str(given)
         # A hidden file such as .png has no suffix.
         named = not suffixes or (text.lower().endswith(tuple(suffixes)) and Path(text).suffix)
@@ -87,7 +87,7 @@ class Target:
         return cls(option, text, path, own, overwrite)
 
     def check(self) -> Target:
-        """Refuse a place that is taken: by anything, or with `overwrite`, by what the command cannot have written."""
+        """Reject a destination that exists; with `overwrite`, only one that the command cannot have written."""
         _recover(self.path)
         if not self.exists:
             return self
@@ -98,12 +98,12 @@ class Target:
 
     @property
     def exists(self) -> bool:
-        """Whether anything is there."""
+        """Whether anything exists at the destination."""
         return os.path.lexists(self.path)
 
     @contextmanager
     def writing(self) -> Iterator[Path]:
-        """Give a path to write a file or folder to; at the end it takes its place, and if anything fails, nothing."""
+        """Yield a path to write a file or folder to; it is moved to the destination on success, else discarded."""
         try:
             _recover(self.path)
             with _workspace(self.path) as folder:
@@ -140,7 +140,7 @@ class Target:
             )
 
     def _why_not_own(self, path: Path) -> str | None:
-        """Look again at a folder that another command replaced, and so removed, while it was looked at."""
+        """Return why the command cannot have written a path; try again if another command replaced it meanwhile."""
         for _ in range(LOOKS):
             with suppress(FileNotFoundError):
                 return self.own(path)
@@ -148,7 +148,7 @@ class Target:
         return "other commands keep replacing it"
 
     def _check_replaced(self, old: Path) -> None:
-        """Give a folder back to which something was added at the last moment."""
+        """Restore a folder to which something was added at the last moment."""
         try:
             self._check_own(old)
         except OutputError:
@@ -157,7 +157,7 @@ class Target:
 
 
 def _put_new(new: Path, path: Path) -> bool:
-    """Move something to a place where nothing is; False if there is something."""
+    """Move a file or folder to a path that does not exist; return False if it does."""
     try:
         if new.is_dir():
             # An empty folder may be replaced; anything else is in the way.
@@ -171,7 +171,7 @@ def _put_new(new: Path, path: Path) -> bool:
             return False
         if new.is_dir():
             raise
-        # A file system without links: an empty file takes the name first.
+        # On a file system without links, an empty file takes the name first.
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
         new.replace(path)
     return True
@@ -189,7 +189,7 @@ def _replace_in_two_steps(new: Path, path: Path, aside: Path) -> None:
 
 @contextmanager
 def _workspace(path: Path) -> Iterator[Path]:
-    """A folder on the same file system, locked while it is used and gone afterwards."""
+    """Create a folder on the same file system; it is locked while in use and removed afterwards."""
     folder = path.parent / f"{_prefix(path)}{uuid.uuid4().hex[:8]}.tmp"
     folder.mkdir()
     lock = _lock(folder)
@@ -202,12 +202,12 @@ def _workspace(path: Path) -> Iterator[Path]:
 
 
 def _prefix(path: Path) -> str:
-    """How the names of the folders begin in which outputs for this path are made; a long name is cut, so hashed too."""
+    """Return the prefix of the temporary folders for this path; it includes a hash, since long names are cut."""
     return f".{path.name[:40]}-{hashlib.blake2b(os.fsencode(path.name), digest_size=4).hexdigest()}-"
 
 
 def _lock(folder: Path) -> int | None:
-    """Lock a folder; None if another process has done so, or if there are no locks."""
+    """Lock a folder; return None if another process holds the lock, or if there are no locks."""
     if fcntl is not None:
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -219,7 +219,7 @@ def _lock(folder: Path) -> int | None:
 
 
 def _recover(path: Path) -> None:
-    """Put back what a killed command had moved aside, and remove what it left behind."""
+    """Put back what a killed command had moved aside, and remove its leftovers."""
     with suppress(OSError):
         for folder in path.parent.iterdir():
             if folder.name.startswith(_prefix(path)) and folder.name.endswith(".tmp") and folder.is_dir():
