@@ -1,4 +1,4 @@
-"""Columns of numbers as the kernels take them, read from Arrow and written back."""
+"""Columns of numbers in the form that the kernels take, read from Arrow and written back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 
 def as_objects(column: pa.Array | pa.ChunkedArray) -> Array:
-    """Arrow values as Python has them, one an element, whatever they are."""
+    """Return Arrow values of any type as Python objects, one per element."""
     objects = np.empty(len(column), object)
     for i, value in enumerate(column.to_pylist()):
         objects[i] = value
@@ -25,14 +25,14 @@ ALL_VALID = np.empty(0, np.bool_)
 
 
 class Values(NamedTuple):
-    """A column as the kernels take it: its numbers, and a flag a row if some are null (else an empty array)."""
+    """A column in the form that the kernels take: its numbers, and one flag per row if some are null (else empty)."""
 
     numbers: Array
     valid: npt.NDArray[np.bool_]
 
 
 def _side_by_side(columns: Sequence[Values]) -> Values:
-    """Several columns as one; a row with a null in any of them is null."""
+    """Combine several columns into one; a row with a null in any of them is null."""
     valid = [column.valid for column in columns if column.valid.size]
     both = np.logical_and.reduce(valid) if valid else ALL_VALID
     return Values(np.column_stack([column.numbers for column in columns]), both)
@@ -43,12 +43,12 @@ def _dtype_of(kind: pa.DataType) -> np.dtype[Any]:
 
 
 def as_type(numbers: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Numbers as the float, integer, date or timestamp type they stand for."""
+    """Convert numbers to the float, integer, date or timestamp type that they represent."""
     return numbers.cast(kind, safe=False) if pa.types.is_floating(kind) else instants(numbers, kind)
 
 
 def instants(numbers: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Integers as the integer, date or timestamp type they stand for."""
+    """Convert integers to the integer, date or timestamp type that they represent."""
     if pa.types.is_date32(kind):
         return numbers.cast(pa.int32()).view(kind)
     if pa.types.is_timestamp(kind):
@@ -57,19 +57,19 @@ def instants(numbers: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether a type is a number."""
+    """Return whether a type is numeric."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def is_instant(kind: pa.DataType) -> bool:
-    """Whether a type is a point in time."""
+    """Return whether a type is a point in time."""
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date32(kind))
 
 
 def read_numbers(column: pa.Array | pa.ChunkedArray, dtype: np.dtype[Any]) -> Values:
-    """An Arrow column of numbers or instants as a flat numpy array with its validity, copying only where it must.
+    """Read an Arrow column of numbers or instants into a flat numpy array with its validity, copying only if necessary.
 
-    As objects it may be of any type.
+    If `dtype` is object, the column may have any type.
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()

@@ -1,9 +1,9 @@
-"""Machine code on disk, written by many processes at a time.
+"""Safe concurrent writes to numba's cache of compiled kernels.
 
-numba keeps compiled kernels in files: an index says which file has the code for which types. It writes both as if it
-were alone. Two processes that compile a kernel for different types at the same moment, as Spark's workers do on a fresh
-machine, may choose the same file, and the index then leads to code for other types, which computes nonsense. So they
-take turns here, and the code is there before the index says so.
+Numba stores compiled kernels in files; an index maps types to the file with their code. It writes both without locking.
+If two processes compile a kernel for different types at the same moment, as Spark's workers do on a fresh machine, they
+may choose the same file. The index then points to code for other types, which computes nonsense. Here, processes write
+one at a time, and the code is written before the index.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ except ImportError:  # Windows has no such lock, and Spark's workers are not for
 
 
 def save_in_turn(self: Any, key: Any, data: Any) -> None:
-    """Save the code for one key, while no other process saves code of the same kernel."""
+    """Save the code for one key while no other process saves code of the same kernel."""
     with Path(f"{self._index_path}.lock").open("ab") as lock:
         if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,16 +1,16 @@
-"""The exceptions a user can meet, all of them below one root.
+"""The public exceptions, all derived from one root.
 
     WindrowError
-    ├── SpecError            a scheme, aggregate or option was made with a value that cannot be right
-    ├── ColumnError          a column does not exist, is named twice, or would be named twice in the result
-    ├── TypeMismatchError    a column exists but has a type that cannot be used there
-    ├── DataError            the data breaks a promise: nulls in `on` or `by`, a null where `nulls="error"`
-    ├── SourceError          a file or folder is missing, unreadable or half-written
-    ├── OutputError          a result cannot be written where it was asked to go
-    ├── SessionError         the Spark session lacks something that is needed
-    └── UnsupportedError     the request is sound, but the plan that was asked for cannot do it
+    ├── SpecError            a scheme, aggregate or option has an invalid value
+    ├── ColumnError          a column does not exist, is named twice, or would occur twice in the result
+    ├── TypeMismatchError    a column has a type that cannot be used in its role
+    ├── DataError            the data violates a requirement: nulls in `on` or `by`, a null with `nulls="error"`
+    ├── SourceError          a file or folder is missing, unreadable or incomplete
+    ├── OutputError          a result cannot be written to its destination
+    ├── SessionError         the Spark session lacks a required setting or feature
+    └── UnsupportedError     the request is valid, but the requested plan does not support it
 
-Each message names the value, the column, and what would be right.
+Each message names the value, the column, and what would be correct.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 
 LONGEST = 2_000
-"""The most characters of a message."""
+"""The largest number of characters in a message."""
 QUOTED = 200
-"""How much of a value an error quotes: enough to recognize it, and never a whole file."""
+"""The number of characters of a value that an error quotes: enough to recognize it, but never a whole file."""
 
 
 def quoted(value: object) -> str:
@@ -36,8 +36,8 @@ def quoted(value: object) -> str:
         whole = len(value) <= QUOTED and len(text) <= QUOTED + 3
         return text if whole else f"{text[: QUOTED + 1]}{text[-1]}... ({len(value):,} characters)"
     try:
-        text = " ".join(repr(value).split())  # tables show themselves on many lines
-    except (ValueError, RecursionError):  # Python writes no integers of more than 4,300 digits, and no deep nesting
+        text = " ".join(repr(value).split())  # tables span many lines
+    except (ValueError, RecursionError):  # Python does not print integers of more than 4,300 digits, nor deep nesting
         return f"an object of type {type(value).__name__} that is too large to show"
     except Exception:  # the repr of a user's class may do anything
         return f"an object of type {type(value).__name__} that cannot be shown"
@@ -45,14 +45,14 @@ def quoted(value: object) -> str:
 
 
 def is_one_of(value: object, choices: Container[str]) -> bool:
-    """Whether a value is one of some words; arrays and tables, whose comparisons are no truth values, are not."""
+    """Return whether a value is one of the given strings; False for arrays and tables, whose `==` is elementwise."""
     return isinstance(value, str) and value in choices
 
 
 class WindrowError(Exception):
-    """The root of every exception that Windrow raises on purpose.
+    """The root of all exceptions that Windrow raises on purpose.
 
-    A message that is longer than `LONGEST` characters, whatever it quotes, loses its middle.
+    A message longer than `LONGEST` characters is shortened in the middle.
 
     >>> len(str(WindrowError("on: " + "1" * 100_000))) <= LONGEST
     True
@@ -63,7 +63,7 @@ class WindrowError(Exception):
 
 
 def shortened(message: str) -> str:
-    """Return a message of at most `LONGEST` characters: its beginning and its end, which says what would be right."""
+    """Return a message of at most `LONGEST` characters: its beginning and its end, which states what is correct."""
     if len(message) <= LONGEST:
         return message
     kept = LONGEST - 50
@@ -72,37 +72,37 @@ def shortened(message: str) -> str:
 
 
 class SpecError(WindrowError, ValueError):
-    """A scheme, aggregate or option was made with a value that cannot be right."""
+    """An invalid value of a scheme, aggregate or option."""
 
 
 class ColumnError(WindrowError, LookupError):
-    """A column does not exist, or a result would have two columns of one name."""
+    """A column that does not exist, or two columns of one name in a result."""
 
     @classmethod
     def unknown(cls, name: str, role: str, existing: Iterable[str]) -> ColumnError:
-        """Say which column is missing, what it was wanted for, and which columns there are."""
+        """Return an error that names the missing column, its role and the existing columns."""
         return cls(f"{role}: there is no column {name!r}; the columns are {', '.join(map(repr, existing))}")
 
 
 class TypeMismatchError(WindrowError, TypeError):
-    """A column has a type that cannot be used where it was named."""
+    """A column of a type that cannot be used in its role."""
 
 
 class DataError(WindrowError, ValueError):
-    """The data itself breaks a promise, such as a null in the progressing attribute."""
+    """Data that violates a requirement, such as a null in the progressing attribute."""
 
 
 class SourceError(WindrowError, OSError):
-    """A file or folder is missing, unreadable or half-written."""
+    """A file or folder that is missing, unreadable or incomplete."""
 
 
 class OutputError(WindrowError, OSError):
-    """A result cannot be written where it was asked to go."""
+    """A result that cannot be written to its destination."""
 
 
 class SessionError(WindrowError, RuntimeError):
-    """The Spark session lacks something that is needed."""
+    """A Spark session that lacks a required setting or feature."""
 
 
 class UnsupportedError(WindrowError, NotImplementedError):
-    """The request is sound, but the plan that was asked for cannot do it."""
+    """A valid request that the requested plan does not support."""

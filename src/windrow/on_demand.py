@@ -1,7 +1,7 @@
-"""Packages whose names are loaded when they are first used.
+"""Packages whose public names are loaded on first use.
 
-Spark, numba and the others take seconds to load, and most of what a program imports it does not use. A package lists
-its public names with their modules; a name loads its module on first access (PEP 562).
+Spark, numba and other dependencies take seconds to load, and a program rarely uses all of them. A package lists its
+public names with their modules; the first access to a name loads its module (PEP 562).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def on_demand(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the `__getattr__` and `__dir__` of a package whose names are in these modules.
+    """Return the `__getattr__` and `__dir__` of a package whose names are defined in these modules.
 
     >>> load, names = on_demand("windrow.terminal", {"windrow.terminal.log": ["SparkLog"]})
     >>> load("SparkLog").__name__, "SparkLog" in names()
