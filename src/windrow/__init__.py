@@ -1,4 +1,4 @@
-"""Windrow segments and aggregates streams of timestamped tuples on Spark, by what the data says, not by the clock."""
+"""Windrow segments and aggregates streams of timestamped rows on Spark, driven by the data instead of the clock."""
 
 from typing import TYPE_CHECKING
 
@@ -142,7 +142,7 @@ __all__ = [
     "widen",
 ]
 
-# Loading all of it takes seconds, so each name loads what it needs when it is first used.
+# Loading everything takes seconds, so each name loads what it needs on first use.
 _HOMES = {
     "windrow.aggregates": (
         "AggregateFunction", "center_of_mass", "correlation", "count", "count_distinct", "covariance", "first",

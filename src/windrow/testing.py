@@ -1,4 +1,4 @@
-"""For tests of one's own: whether an aggregate keeps to the contract that every plan relies on."""
+"""Support for your own tests: a check that an aggregate fulfils the contract that every plan relies on."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ __all__ = ["check_aggregate", "example_aggregate"]
 
 Row: TypeAlias = tuple[float, ...]
 VALUES = (3.0, -1.0, 0.0, 3.0, 7.5, -1.0, 2.0, 11.0, 3.0, -4.25)
-"""What an aggregate is tried on if nothing else is given: with repetitions, negative ones, and fractions.
+"""The default values for checks: with repetitions, negative numbers and fractions.
 
-The first and the last differ, as a result that is one of them depends on the order."""
+The first and the last differ, so that a result such as `first` or `last` depends on the order."""
 
 
 def check_aggregate(
     aggregate: AggregateFunction, values: Sequence[float] | Sequence[Row] = VALUES, *, tolerance: float = 1e-9
 ) -> None:
-    """Hold an aggregate to its contract; what it breaks is told by an `AssertionError`.
+    """Check that an aggregate fulfils its contract, and raise an `AssertionError` that names the violation if not.
 
-    It must compile. However the values are cut into parts, the merged states of the parts must give what adding all
-    values gives; `zero` must be neutral and `merge` associative; `remove`, where there is one, must undo `add`; and
-    the result must not depend on order, repetitions, or rise and fall, other than the class declares.
+    The aggregate must compile. For every split of the values into parts, merging the states of the parts must give the
+    same result as adding all values. `zero` must be neutral, `merge` associative, and `remove`, if defined, must undo
+    `add`. The result may depend on order and repetitions, and may fall with more values, only as the class declares.
 
     Parameters
     ----------
     aggregate
         An aggregate, such as `Range("speed")`.
     values
-        Some values to try, or rows of values for an aggregate of several columns.
+        Values to try, or rows of values for an aggregate of several columns.
     tolerance
-        By how much, relative to their size, results may differ that were computed in another order.
+        The relative difference allowed between results that were computed in different orders.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def check_aggregate(
 def example_aggregate(
     kind: type[AggregateFunction], column: str = "x", other: str = "y", **options: Any
 ) -> AggregateFunction:
-    """An aggregate of a built-in kind over a column, with options that suit small numbers.
+    """Return a built-in aggregate over a column, with options that suit small numbers.
 
     >>> import windrow as wr
     >>> example_aggregate(wr.quantile, "speed")
@@ -100,7 +100,7 @@ def example_aggregate(
 def _rows(aggregate: AggregateFunction, values: Sequence[Any]) -> list[Row]:
     rows = [tuple(value) if isinstance(value, tuple | list) else (value,) for value in values]
     if aggregate.reads > 1 and rows and len(rows[0]) == 1:
-        # Another column is made of the same values, in another order.
+        # The other columns consist of the same values in a different order.
         rows = [
             tuple(rows[(i * step) % len(rows)][0] for step in (1, 3, 7)[: aggregate.reads]) for i in range(len(rows))
         ]
@@ -113,13 +113,13 @@ def _rows(aggregate: AggregateFunction, values: Sequence[Any]) -> list[Row]:
 
 
 class _Contract:
-    """What is asked of one aggregate."""
+    """The contract, checked for one aggregate."""
 
     def __init__(self, aggregate: AggregateFunction, rows: list[Row], tolerance: float) -> None:
         self.aggregate, self.rows, self.tolerance = aggregate, rows, tolerance
 
     def compiles(self) -> None:
-        """Its functions are compiled, and run over no value and over one."""
+        """Check that its functions compile, and that they run on no value and on one."""
         try:
             self.accumulator = Accumulator(self.aggregate, *[pa.float64()] * self.aggregate.reads)
             self._merged([[], self.rows[:1]])
@@ -127,7 +127,7 @@ class _Contract:
             self._refuse(f"does not compile: {' '.join(str(error).split())[:300]}")
 
     def state_survives(self) -> None:
-        """A state that went through Arrow gives what it gave before."""
+        """Check that a state gives the same result after a round trip through Arrow."""
         for n in range(len(self.rows) + 1):
             states = self._states([self.rows[:n]])
             before = self.accumulator.finish(states)[0].as_py()
@@ -143,7 +143,7 @@ class _Contract:
             )
 
     def parts_give_the_whole(self) -> None:
-        """Cut anywhere, with nothing before or behind a cut too."""
+        """Check every split into two parts, including empty parts."""
         whole = self._result([self.rows])
         for at in range(len(self.rows) + 1):
             found = self._result([self.rows[:at], self.rows[at:]])
@@ -154,7 +154,7 @@ class _Contract:
             )
 
     def merge_is_associative(self) -> None:
-        """Three parts, merged from either end."""
+        """Check three parts, merged from either end."""
         third = max(1, len(self.rows) // 3)
         parts = [self.rows[:third], self.rows[third : 2 * third], self.rows[2 * third :]]
         left = self._result(parts)
@@ -169,7 +169,7 @@ class _Contract:
         )
 
     def remove_undoes_add(self) -> None:
-        """Add each value and take it out again."""
+        """Check that adding a value and removing it restores the state."""
         kind = type(self.aggregate)
         if kind.remove is None:
             return
@@ -185,7 +185,7 @@ class _Contract:
             state = kind.add(state, *row, *options)
 
     def order_and_repetition_are_as_declared(self) -> None:
-        """Backwards, turned by one to either side, and with each value twice."""
+        """Check the values reversed, rotated by one in either direction, and each twice."""
         whole, aggregate = self._result([self.rows]), self.aggregate
         orders = {
             "backwards": self.rows[::-1],
@@ -205,7 +205,7 @@ class _Contract:
         )
 
     def rises_as_declared(self) -> None:
-        """One more value never lowers what is declared to rise only."""
+        """Check that one more value never lowers a result that is declared monotonic."""
         monotonic = self.aggregate.monotonic
         if monotonic == "never":
             return
@@ -219,7 +219,7 @@ class _Contract:
             )
 
     def _states(self, parts: Sequence[Sequence[Row]]) -> States:
-        """A state a part, by the compiled functions."""
+        """Compute one state per part, with the compiled functions."""
         accumulator, states = self.accumulator, self.accumulator.empty(len(parts))
         rows = [row for part in parts for row in part]
         slots = np.array([k for k, part in enumerate(parts) for _ in part], np.int64).reshape(-1, 1)
