@@ -187,7 +187,7 @@ class _Quantile(AggregateFunction):
 
 @dataclass(frozen=True, repr=False)
 class Quantile(_Quantile):
-    """The smallest value such that at least the share `q` of all values does not exceed it: the value of rank `⌈q * N⌉`.
+    """The smallest value such that at least the share `q` of all values does not exceed it: that of rank `⌈q * N⌉`.
 
     Parameters
     ----------

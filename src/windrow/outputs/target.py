@@ -63,7 +63,7 @@ class Target:
         suffixes: Sequence[str] = (),
         inputs: Iterable[str | Path] = (),
     ) -> Target:
-        """Check the name and the folder of a destination, and that it overlaps no input; `check` looks at what exists there."""
+        """Check the name and folder of a destination, and that it overlaps no input; `check` covers existing files."""
         text = str(given)
         # A hidden file such as .png has no suffix.
         named = not suffixes or (text.lower().endswith(tuple(suffixes)) and Path(text).suffix)
