@@ -1,8 +1,8 @@
-"""Assembling: the fragments of frames put together again.
+"""Assembly: fragments of frames joined back into whole frames.
 
-A frame is whole when its fragments 0, 1, … up to the one marked `final` are all there. Fragments may be delivered more
-than once, as an at-least-once sink does, and in any order. A repeat is dropped; a fragment of the same frame and number
-with other content means that different groups have been mixed, and is an error.
+A frame is whole when its fragments 0, 1, … up to the one marked `final` have all arrived. Fragments may arrive in any
+order and more than once, as from an at-least-once sink. Repeats are dropped. Two fragments with the same frame and
+number but different content mean that groups have been mixed, which is an error.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ KIND = "assemble"
 VERSION = 3
 MARKS = ("fragment", "final")
 CONTENT = ("start", "end", "closed_at", "count", "final")
-"""What two deliveries of one fragment have in common."""
+"""The columns in which two deliveries of a fragment must agree."""
 
 
 def put_together(pieces: pa.Table, by: Sequence[str]) -> tuple[pa.Table, pa.Table]:
     """Return the whole frames, one row each, and the fragments of all other frames without repeats.
 
-    Both have the columns of `pieces`. `start`, `end` and `count` of a whole frame span its fragments; all else is as in
-    its last fragment.
+    Both have the columns of `pieces`. `start`, `end` and `count` of a whole frame span its fragments; all other columns
+    are those of its last fragment.
     """
     pieces = pieces.combine_chunks()
     group = _directory(pieces.schema, by).encode([pieces[name] for name in by], pieces.num_rows)
@@ -51,16 +51,16 @@ def put_together(pieces: pa.Table, by: Sequence[str]) -> tuple[pa.Table, pa.Tabl
     ends = np.append(begins, kept.size)[1:] - 1
     _check_last(pieces, kept, ends, by)
     final = _booleans(pieces, "final")[kept[ends]]
-    # Numbers are distinct and sorted, so 0 up to n - 1 are there if the first is 0 and the last n - 1.
+    # Numbers are distinct and sorted, so 0 to n - 1 are complete if the first is 0 and the last is n - 1.
     whole = final & (fragment[kept[begins]] == 0) & (fragment[kept[ends]] == ends - begins)
     rest = np.repeat(~whole, ends - begins + 1)
     return _spanned(pieces, kept, begins[whole], ends[whole]), pieces.take(pa.array(kept[rest]))
 
 
 def _spanned(pieces: pa.Table, kept: Codes, begins: Codes, ends: Codes) -> pa.Table:
-    """Return whole frames, given where their fragments begin and end among the kept ones."""
+    """Return whole frames, given the positions of their first and last fragments among the distinct ones."""
     frames = pieces.take(pa.array(kept[ends]))
-    # A frame may end without a further row: the bounds of its last fragment are then null.
+    # If a frame ends without a further row, the bounds of its last fragment are null.
     ordered_end = pieces["end"].take(pa.array(kept)).combine_chunks()
     has_rows = np.where(ordered_end.is_valid(), np.arange(kept.size), -1)
     last_with_rows = np.maximum.accumulate(has_rows) if kept.size else has_rows
@@ -77,7 +77,7 @@ def _spanned(pieces: pa.Table, kept: Codes, begins: Codes, ends: Codes) -> pa.Ta
 
 
 def _check_repeats(pieces: pa.Table, order: Codes, repeats: Codes, by: Sequence[str]) -> None:
-    """Refuse fragments that share frame and number with another one but differ from it."""
+    """Reject fragments with the same frame and number but different content."""
     if not repeats.size:
         return
     first, again = (pieces.take(pa.array(order[at])) for at in (repeats - 1, repeats))
@@ -93,7 +93,7 @@ def _check_repeats(pieces: pa.Table, order: Codes, repeats: Codes, by: Sequence[
 
 
 def _check_last(pieces: pa.Table, kept: Codes, ends: Codes, by: Sequence[str]) -> None:
-    """Refuse a frame that has fragments after its last one."""
+    """Reject a frame with fragments after its final one."""
     early = _booleans(pieces, "final")[kept]
     early[ends] = False
     if early.any():
@@ -138,10 +138,10 @@ def _directory(schema: pa.Schema, by: Sequence[str]) -> Directory:
 
 
 class Assembly:
-    """One bucket of a stream of fragments: those that wait for the rest of their frame, and which frames are done.
+    """One bucket of a stream of fragments: incomplete frames, and which frames are done.
 
-    Frame numbers of a group are consecutive, so what is done is a count per group and the few frames ahead of it. The
-    groups are in a store: a batch reads and writes those that it has fragments of.
+    Frames of a group are numbered consecutively, so a count per group and the few frames ahead of it identify the
+    frames that are done. Groups are in a store: a batch reads and writes only the groups of its fragments.
     """
 
     def __init__(self, by: Sequence[str], schema: pa.Schema, shelf: Shelf) -> None:
@@ -150,17 +150,17 @@ class Assembly:
         self.directory = _directory(schema, by)
         self.store = GroupStore(shelf, self.directory.types)
         self.below = np.zeros(0, np.int64)
-        """Per group at hand, the number below which all frames are done."""
+        """Per group in memory, the number below which all frames are done."""
         self.latest = np.zeros(0, self.clock.dtype)
-        """Per group at hand, the greatest `end` of the frames that are done."""
+        """Per group in memory, the greatest `end` of its finished frames."""
         self.ahead: set[tuple[int, int]] = set()
         self._at_hand = np.zeros(0, np.bool_)
-        """Of which groups everything is known: whatever the store had of them was read."""
+        """Per group, whether its stored state has been read."""
         self._touched = np.zeros(0, np.bool_)
         self._stored = np.zeros(0, np.bool_)
 
     def step(self, arrived: Iterable[pa.Table]) -> pa.Table:
-        """Take in fragments and return the frames that are whole with them."""
+        """Take in fragments and return the frames that they complete."""
         arrived = list(arrived)
         self._recall(arrived)
         fresh = [self._not_done(table) for table in arrived]
@@ -181,19 +181,19 @@ class Assembly:
         return group
 
     def _recall(self, arrived: Sequence[pa.Table]) -> None:
-        """Have the groups of fragments at hand; all of them will be written."""
+        """Load the groups of the fragments and mark them to be written."""
         codes = np.unique(np.concatenate([np.empty(0, np.int64), *(self._groups(table) for table in arrived)]))
         fresh = codes[~self._at_hand[codes]]
         self._at_hand[codes] = self._touched[codes] = True
         if fresh.size and self.store.pieces:
-            keys = [key.take(pa.array(fresh)) for key in self.directory.keys()]  # noqa: SIM118 - it is no dictionary
+            keys = [key.take(pa.array(fresh)) for key in self.directory.keys()]  # noqa: SIM118 - not a dictionary
             entries = self.store.find(hashes_of(keys, fresh.size))
             if entries is not None:
                 with reading():
                     self._adopt(entries, fresh)
 
     def _adopt(self, entries: Entries, wanted: Codes) -> None:
-        """Take over what the store knows of some groups; a few entries may be of others."""
+        """Take over the stored state of the wanted groups; entries may include a few others."""
         codes = self._groups(entries.groups, self._keys)
         rows = np.flatnonzero(np.isin(codes, wanted))
         groups, (ahead, waiting) = entries.take(rows)
@@ -232,23 +232,23 @@ class Assembly:
 
     @property
     def _keys(self) -> list[str]:
-        """What the columns of a group are called in the store."""
+        """The column names of the group keys in the store."""
         return [f"by{i}" for i in range(len(self.by))]
 
     @property
     def _plan(self) -> dict[str, Any]:
-        """What the state depends on."""
+        """Everything that the saved state depends on."""
         return {"by": self.by, "columns": {field.name: str(field.type) for field in self.waiting.schema}}
 
     def save(self) -> bytes:
-        """Write the groups that were touched to the shelf, and return the rest of the state: an index of it."""
+        """Write the changed groups to the shelf and return the rest of the state, an index of the shelf."""
         self._write(np.flatnonzero(self._touched))
         about = json.dumps({"version": VERSION, "plan": self._plan})
         return save_tables(KIND, [pa.table({}).replace_schema_metadata({"windrow": about}), self.store.index()])
 
     def _write(self, codes: Codes) -> None:
-        """Write, per group, what is done, the frames ahead of that, and the fragments that wait."""
-        keys = [key.take(pa.array(codes)) for key in self.directory.keys()]  # noqa: SIM118 - it is no dictionary
+        """Write, per group, the finished frames, the frames ahead of them, and the waiting fragments."""
+        keys = [key.take(pa.array(codes)) for key in self.directory.keys()]  # noqa: SIM118 - not a dictionary
         groups = dict(zip(self._keys, keys, strict=True)) | {
             HASH: hashes_of(keys, codes.size),
             DUE: np.full(codes.size, NO_EVENT),
@@ -259,7 +259,7 @@ class Assembly:
         place = np.full(len(self.directory), -1, np.int64)
         place[codes] = np.arange(codes.size)
         group, frame = np.array(sorted(self.ahead), np.int64).reshape(-1, 2).T
-        # A column of the fragments may be called "group" too, so they are stored by position.
+        # The fragments may have a column named "group", so their columns are stored by position.
         plain = self.waiting.rename_columns([f"c{i}" for i in range(self.waiting.num_columns)])
         waiting = plain.add_column(0, "group", pa.array(self._groups(self.waiting)))
         parts = (pa.table({"group": group, "frame": frame}), waiting)
@@ -269,7 +269,7 @@ class Assembly:
 
     @classmethod
     def load(cls, data: bytes, by: Sequence[str], schema: pa.Schema, shelf: Shelf) -> Assembly:
-        """Return the bucket as it was saved."""
+        """Return the saved bucket."""
         tables = saved_tables(data, KIND)
         if len(tables) == 1:
             raise SourceError(

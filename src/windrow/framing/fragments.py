@@ -1,8 +1,19 @@
 """Fragments: the pieces of frames that are still open, reported as they grow.
 
-A frame that is sure to qualify need not be held back until it ends. At each progress its new tuples are reported as a
-fragment; the pieces of a frame are disjoint, in order, and their union is the frame. What a piece is made of is kept by
-three aggregates that no user sees: its first tuple, how many it has, and how many pieces came before it.
+A frame that is certain to qualify can be reported before it ends. Each report emits its new rows as a fragment. The
+fragments of a frame are disjoint and in order, and their union is the frame. With `min_count=2`:
+
+    rows of the frame    --o-----|--o----o--|--o-------|-------x   the row that ends the frame
+    reports                      1          2          3
+    emitted              nothing,    fragment 0, fragment 1,   fragment 2,
+                         too short   3 rows      1 row         0 rows, final
+
+A fragment has its own `start`, `end` and `count`; the user's aggregates cover the frame so far. Three hidden aggregates
+per record, after the user's, describe the fragment in progress:
+
+    START     `on` of its first row      cleared by each report
+    COUNT     its number of rows         cleared by each report
+    FRAGMENT  its number                 set by each report; null, meaning 0, before the first
 """
 
 from __future__ import annotations
@@ -26,12 +37,12 @@ from windrow.rows.clock import Clock
 from windrow.rows.query import RowBatch
 
 START, COUNT, FRAGMENT = -3, -2, -1
-"""Where the piece's aggregates are, after the user's."""
+"""The positions of the hidden aggregates, after the user's."""
 
 
 @dataclass(frozen=True)
 class Fragments:
-    """Pieces of frames, one a row: `start` is null and `count` 0 where a frame ended without a further tuple."""
+    """Fragments of frames, one per row; `start` is null and `count` 0 if a frame ended without a further row."""
 
     frames: Frames
     start: pa.Array
@@ -41,7 +52,7 @@ class Fragments:
 
 
 class FragmentFramer(Framer):
-    """A framer that can report frames piece by piece.
+    """A framer that can report open frames in fragments.
 
     >>> import numpy as np, pyarrow as pa, windrow as wr
     >>> framer = FragmentFramer(wr.Threshold("hot", min_count=2), Clock.of(pa.int64(), "t"), {}, [])
@@ -73,19 +84,19 @@ class FragmentFramer(Framer):
         self.clear()
 
     def process(self, tuples: RowBatch) -> Frames:
-        """Frame the next tuples; what each frame got anew is noted."""
+        """Frame the next rows, and track what each frame gained since its last report."""
         n = tuples.on.size
         on = Values(tuples.on, ALL_VALID)
         values = [*tuples.values, on, Values(np.zeros(n, np.int64), ALL_VALID), _nothing(n)]
         return super().process(RowBatch(tuples.group, tuples.on, tuples.inputs, values))
 
     def ended(self, frames: Frames) -> Fragments:
-        """The last pieces of frames that ended."""
+        """Return the last fragments of frames that ended."""
         *results, start, count, fragment = frames.aggregates
         return Fragments(replace(frames, aggregates=tuple(results)), start, count, fragment.fill_null(0), final=True)
 
     def report(self) -> Fragments:
-        """The new pieces of open frames that are sure to qualify; they take their numbers now."""
+        """Return the new fragments of open frames that are certain to qualify, and number these frames."""
         sure = self.states[COUNT].seen > 0
         sure[sure] = self.scheme.is_sure(self.records.take(np.flatnonzero(sure)), self.clock)
         found = np.flatnonzero(sure)
@@ -111,5 +122,5 @@ class FragmentFramer(Framer):
 
 
 def _nothing(n: int) -> Values:
-    """Values that are all null."""
+    """Return `n` null values."""
     return Values(np.zeros(n, np.int64), np.zeros(n, np.bool_))

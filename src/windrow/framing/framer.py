@@ -1,4 +1,4 @@
-"""Running a scheme over batches of ordered tuples of many groups, and keeping the aggregates of its frames."""
+"""The framer: runs a scheme over batches of ordered rows of many groups and aggregates its frames."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOTHING_BREAKS = np.empty(0, np.bool_)
 
 @dataclass(frozen=True)
 class Frames:
-    """Frames that have ended, with their aggregates; `records.closed` means nothing where the stream ended first."""
+    """Frames that have ended, with their aggregates; `records.closed` is undefined if the stream ended first."""
 
     records: Records
     aggregates: tuple[pa.Array, ...]
@@ -38,7 +38,7 @@ class Frames:
 
 
 class State(NamedTuple):
-    """The whole state of some groups: what each remembers, their open frames, and those frames' aggregates."""
+    """The complete state of some groups: the numbers stored per group, the open frames, and their aggregates."""
 
     groups: Groups
     records: Records
@@ -46,7 +46,7 @@ class State(NamedTuple):
 
 
 class Framer:
-    """A scheme at work: tuples in, frames out, state between.
+    """A running scheme: rows in, frames out, state in between.
 
     >>> import numpy as np, pyarrow as pa, windrow as wr
     >>> framer = Framer(wr.Threshold("hot"), Clock.of(pa.int64(), "t"), {}, [])
@@ -72,7 +72,7 @@ class Framer:
         self.clear()
 
     directory: Directory | None = None
-    """The keys of the groups, for messages."""
+    """The keys of the groups, for error messages."""
 
     def clear(self) -> None:
         """Forget all groups."""
@@ -94,7 +94,7 @@ class Framer:
             self.groups = Groups(*(np.concatenate(pair) for pair in zip(self.groups, fresh, strict=True)))
 
     def process(self, tuples: RowBatch) -> Frames:
-        """Frame the next tuples; each group's must be in order and after those of the batches before."""
+        """Frame the next rows, which must be in order per group and follow those of earlier batches."""
         if tuples.group.size:
             self.grow(int(tuples.group.max()) + 1)
         tuples, breaks = self._settle_nulls(tuples)
@@ -103,7 +103,7 @@ class Framer:
         return Frames(*frames, closed=True)
 
     def finish(self, groups: npt.NDArray[np.int64] | None = None) -> Frames:
-        """End the streams of the given groups, or of all: their open frames are cut, and qualify or do not."""
+        """End the streams of the given groups, or of all: cut their open frames and return those that qualify."""
         held = np.unique(self.records.group)
         groups = held if groups is None else np.intersect1d(held, groups)
         return replace(self.cut(groups, np.zeros(groups.size, self.clock.dtype)), closed=False)
@@ -115,11 +115,11 @@ class Framer:
         return self.advance(Batch(groups, on, np.ones(groups.size, np.bool_)), inputs)
 
     def advance(self, batch: Batch, inputs: Mapping[str, Array]) -> Frames:
-        """Frame tuples whose values are not aggregated."""
+        """Frame rows without aggregating their values."""
         return Frames(*self._run(batch, inputs, None), closed=True)
 
     def room(self, n: int) -> Records:
-        """Records for `n` frames, not initialised."""
+        """Return uninitialised records for `n` frames."""
         automaton = self.automaton
         return Records.make(n, self.clock.dtype, automaton.labels, automaton.memo, automaton.memo_type)
 
@@ -146,13 +146,13 @@ class Framer:
         return finished, aggregates
 
     def wants_slots(self, batch: Batch) -> bool:
-        """Whether it matters which record a tuple is in."""
+        """Return whether the kernel must record which record each row is in."""
         return bool(self.accumulators)
 
     def observe(
         self, batch: Batch, inputs: Mapping[str, Array], records: Records, states: tuple[States, ...], slots: Array
     ) -> None:
-        """Called after each batch, while all its records are there; for those who want to know more than frames."""
+        """Inspect a batch while all its records still exist; a hook for subclasses."""
 
     def _aggregate(self, records: Records, slots: Array, values: Sequence[Values] | None) -> tuple[States, ...]:
         parts = np.flatnonzero(records.status == PART)
@@ -168,7 +168,7 @@ class Framer:
         return tuple(out)
 
     def _naming(self, records: Records) -> AbstractContextManager[None]:
-        """Say of which frame a state has too many values."""
+        """Return a context that adds the frame to the error about a state with too many values."""
 
         def which(k: int) -> str:
             start = self.clock.write(pa.array(records.start[k : k + 1]))[0].as_py()
@@ -186,7 +186,7 @@ class Framer:
         self.states = tuple(kept.keep(left) for kept in states)
 
     def _settle_nulls(self, tuples: RowBatch) -> tuple[RowBatch, npt.NDArray[np.bool_]]:
-        """Apply the scheme's policy to tuples with a null or NaN attribute, or a null predicate."""
+        """Apply the scheme's policy to rows with a null or NaN attribute, or a null predicate."""
         policy = self.scheme.nulls
         missing = None
         for name, values in tuples.inputs.items():
@@ -208,7 +208,7 @@ class Framer:
         return (tuples.where(~missing), NOTHING_BREAKS) if policy == "skip" else (tuples, missing)
 
     def export(self, groups: npt.NDArray[np.int64]) -> State:
-        """The state of some groups, numbered in the given order."""
+        """Return the state of some groups, numbered in the given order."""
         code = np.full(self.groups.next.size + 1, -1, np.int64)
         code[groups] = np.arange(groups.size)
         mine = np.flatnonzero(code[self.records.group] >= 0)
@@ -221,7 +221,7 @@ class Framer:
         return State(kept, records, tuple(kept.take(mine) for kept in self.states))
 
     def adopt(self, groups: npt.NDArray[np.int64], state: State) -> None:
-        """Take over the state of some groups, which may have none of their own open."""
+        """Take over the state of some groups, none of which may have an open frame here."""
         if groups.size:
             self.grow(int(groups.max()) + 1)
         held = self.records.group.size
@@ -235,7 +235,7 @@ class Framer:
         self.states = tuple(mine.joined(theirs) for mine, theirs in zip(self.states, state.aggregates, strict=True))
 
     def forget(self, groups: npt.NDArray[np.int64]) -> None:
-        """Drop the state of some groups: they are as if never seen."""
+        """Drop the state of some groups, as if they had never been seen."""
         gone = np.zeros(self.groups.next.size, np.bool_)
         gone[groups] = True
         left = np.flatnonzero(~gone[self.records.group])

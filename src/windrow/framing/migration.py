@@ -1,7 +1,7 @@
-"""Migration: the state of a stopped query, shared out to another number of buckets.
+"""Migration: distributes the state of a stopped query over a different number of buckets.
 
-A bucket's state is entries of groups and rows that wait, and each of these belongs to a group. So the state of an old
-bucket is cut by group into one *share* per new bucket; a new bucket starts with the shares of all old ones.
+The state of a bucket consists of group entries and buffered rows, each of which belongs to a group. It can be cut by
+group into one *share* per new bucket. A new bucket starts with its shares of all old buckets.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from windrow.state.arrow import about_of, check_plan, save_tables, saved_tables
 from windrow.state.checks import check_that, reading
 
 KIND = "share"
-"""The kind of a saved share."""
+"""The kind of state that a saved share has in its header."""
 
 
 @dataclass(frozen=True)
 class OldBucket:
-    """A bucket of a stopped query: how far it got, the entries of its groups, and the rows that wait."""
+    """A bucket of a stopped query: its progress, the entries of its groups, and its buffered rows."""
 
     about: Mapping[str, Any]
     types: list[pa.DataType]
@@ -37,7 +37,7 @@ class OldBucket:
 
     @classmethod
     def read(cls, data: bytes, shelf: Shelf, numbers: Iterable[int], kind: str, version: int) -> OldBucket:
-        """Read a saved bucket of the current version; `numbers` are those of the pieces on its shelf."""
+        """Read a saved bucket of the current version; `numbers` lists the pieces on its shelf."""
         tables = saved_tables(data, kind)
         about = about_of(tables[0])
         if about["version"] != version:
@@ -58,7 +58,7 @@ class OldBucket:
         return [f"by{i}" for i in range(len(self.types))]
 
     def _codes(self) -> tuple[Directory, Codes, Codes]:
-        """Number the groups: of the entries, then of the rows that wait."""
+        """Number the groups of the entries, then those of the buffered rows."""
         directory = Directory(self.types)
         tables = [None if self.entries is None else self.entries.groups, self.waiting]
         known, waiting = (
@@ -74,7 +74,7 @@ class OldBucket:
         return pa.table({"group": np.arange(len(directory)), **keys})
 
     def shares(self, to: Codes, buckets: int) -> Iterator[tuple[int, bytes]]:
-        """Return each new bucket with its share, given the new bucket of each group and how many there are."""
+        """Yield each new bucket with its share, given the new bucket of each group and the number of buckets."""
         _, known, waiting = self._codes()
         for bucket in np.unique(to).tolist():
             tables = [_head(self.about, buckets)]
@@ -89,12 +89,12 @@ class OldBucket:
 
 
 def empty_share(about: Mapping[str, Any], buckets: int) -> bytes:
-    """Return a share without groups, which only says how far the query got."""
+    """Return a share without groups, which only carries the query's progress."""
     return save_tables(KIND, [_head(about, buckets), pa.table({})])
 
 
 def furthest(several: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what a new bucket must know of how far the old ones got."""
+    """Return the combined progress of the old buckets, for a new bucket."""
     found: dict[str, Any] = {}
     for about in several:
         found = {**about, **{name: _later(found.get(name), about.get(name)) for name in ("watermark", "newest")}}
@@ -102,7 +102,7 @@ def furthest(several: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def take_over(bucket: StreamFramer | Any, share: bytes, buckets: int) -> None:
-    """Add a share to one of the buckets of the new query, which must ask for what the old one asked for."""
+    """Add a share to a bucket of the new query, which must match the old query."""
     head, waiting, *entries = saved_tables(share, KIND)
     about = about_of(head)
     if about["buckets"] != buckets:

@@ -1,4 +1,4 @@
-"""What was asked for over the tuples of a table, with names and types settled, and how its tuples are read."""
+"""Frame queries: a scheme over the rows of a table, with names and types resolved."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from windrow.rows.query import Query
 
 @dataclass(frozen=True)
 class FrameQuery(Query[Scheme]):
-    """Frames that are asked for: a scheme over the tuples of a table."""
+    """A query for frames: a scheme over the rows of a table."""
 
     @property
     def scheme(self) -> Scheme:
-        """How frames start and end."""
+        """The scheme that frames the rows."""
         return self.what
 
     @property
     def predicates(self) -> Mapping[str, Any]:
-        """The conditions of the scheme."""
+        """The predicates of the scheme."""
         return self.scheme.predicates
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The columns whose numbers the scheme reads."""
+        """The columns that the scheme reads as numbers."""
         return self.scheme.attributes
 
     @property
     def nulls(self) -> str:
-        """What the scheme does with nulls."""
+        """The scheme's policy for nulls."""
         return self.scheme.nulls
 
     def framer(self, kind: type[Framer] = Framer) -> Framer:
-        """A framer that has seen nothing."""
+        """Return a new framer of the given kind."""
         return kind(self.scheme, self.clock, self.types, list(self.agg.values()))
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The result: `by`, `frame`, `start`, `end`, `closed_at`, `count`, `complete`, the scheme's, the aggregates."""
+        """The result: `by`, `frame`, `start`, `end`, `closed_at`, `count`, `complete`, scheme columns, aggregates."""
         on = self.clock.type
         fields = [(name, self.types[name]) for name in self.by]
         fields += [("frame", pa.int64()), ("start", on), ("end", on), ("closed_at", on)]
@@ -55,7 +55,7 @@ class FrameQuery(Query[Scheme]):
 
 
 def frames_table(request: FrameQuery, keys: list[pa.Array], frames: Frames) -> pa.Table:
-    """Frames as rows of the result; `keys` has the `by` values of each group."""
+    """Return frames as rows of the result; `keys` holds the `by` values of each group."""
     records, clock, schema = frames.records, request.clock, request.schema
     group = pa.array(records.group)
     closed = clock.write(pa.array(records.closed)) if frames.closed else pa.nulls(len(frames), clock.type)

@@ -1,8 +1,41 @@
-"""Frames under construction, in flat arrays, and the few moves that every scheme's kernel is made of.
+"""Frames under construction, in flat arrays, and the moves from which every scheme's kernel is built.
 
-A kernel runs over the ordered tuples of many groups at once. It keeps one *record* for each frame it opens; a group
-knows which of its records are open. Between two batches only the open records are kept: they, and the little that a
-group remembers, are the whole state of a scheme.
+A kernel runs over the ordered rows of many groups at once. It writes one *record* per frame that it opens, and each
+group refers to its open records. Between batches, only the open records and the few numbers stored per group are kept:
+they are the complete state of a scheme.
+
+A row passes through these moves:
+
+    row i of group g, at time t            k = groups.open[g, w], or -1
+                   |
+          k >= 0 --+-- k < 0 --------------------------+
+                   |                                   |
+    must_cut, or the condition ends the frame?         |
+        |                      |                       |
+        no                    yes                      |
+        |                      |                       |
+        |          close_record(k), or drop it         |
+        |                      |                       |
+        |                      +-----------------------+
+        |                                  |
+        |                  is_break, or the row opens nothing? -- yes --> groups.open[g, w] = -1; in no frame
+        |                                  |
+        |                                  no
+        v                                  v
+    extend_record(k)         open_record(used); k = used; used += 1
+        |                                  |
+        +----------------------------------+
+                   |
+    assign(slots, i, w, k)                 the row's values are aggregated into record k
+
+Two schemes differ in one step. The row that meets the condition of a minimal frame joins the frame before it closes it.
+A row that `update` of a `Custom` scheme rejects leaves the open frame as it is. After the batch, the `status` of a
+record decides what happens to it:
+
+    OPEN     carried over to the next batch
+    FINAL    emitted as a frame
+    DROPPED  discarded: it does not qualify
+    PART     its aggregates are merged into those of record `into`
 """
 
 from __future__ import annotations
@@ -18,18 +51,18 @@ from windrow.arrays import Array
 from windrow.rows.clock import LARGEST
 
 OPEN, FINAL, DROPPED, PART = 0, 1, 2, 3
-"""What became of a record: still open, a frame, no frame after all, or a part of the frame `into`."""
+"""The status of a record: still open, a frame, discarded, or a part of the frame `into`."""
 
 
 class Records(NamedTuple):
-    """The frames opened so far, one a row; what is past the last one used is not initialised."""
+    """The frames opened so far, one per row; rows past the last one used are not initialised."""
 
     group: Array
     number: Array
     start: Array
     end: Array
     closed: Array
-    count: Array  # type: ignore[assignment]  # a tuple has a method of that name, which nobody needs here
+    count: Array  # type: ignore[assignment]  # hides tuple.count, which is not needed
     status: Array
     complete: Array
     into: Array
@@ -38,7 +71,7 @@ class Records(NamedTuple):
 
     @classmethod
     def make(cls, n: int, clock: Any, labels: int, memo: int, memo_type: Any) -> Records:
-        """Room for `n` records; memory that is never written to costs nothing."""
+        """Allocate `n` records; memory that is never written to costs nothing."""
         return cls(
             np.empty(n, np.int64),
             np.empty(n, np.int64),
@@ -54,12 +87,12 @@ class Records(NamedTuple):
         )
 
     def take(self, rows: Array) -> Records:
-        """The given records, copied."""
+        """Return a copy of the given records."""
         return Records(*(column[rows] for column in self))
 
 
 class Groups(NamedTuple):
-    """What a group remembers: the number of its next frame, its open records (-1: none), and a scheme's own memory."""
+    """The state per group: the number of its next frame, its open records (-1: none), and the scheme's own numbers."""
 
     next: npt.NDArray[np.int64]
     open: npt.NDArray[np.int64]
@@ -67,7 +100,7 @@ class Groups(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Ordered tuples: their group, their `on`, and whether a null attribute breaks the frame (empty: none does)."""
+    """Ordered rows: their group, their `on`, and whether a null attribute breaks the frame (empty: never)."""
 
     group: npt.NDArray[np.int64]
     on: Array
@@ -76,7 +109,7 @@ class Batch(NamedTuple):
 
 @njit(cache=True)
 def open_record(records: Records, k: int, g: int, t: Any) -> None:
-    """Start record `k` with a tuple of group `g`."""
+    """Start record `k` with a row of group `g`."""
     records.group[k] = g
     records.number[k] = -1
     records.start[k] = t
@@ -89,14 +122,14 @@ def open_record(records: Records, k: int, g: int, t: Any) -> None:
 
 @njit(cache=True)
 def extend_record(records: Records, k: int, t: Any) -> None:
-    """Let record `k` have one more tuple."""
+    """Add a row to record `k`."""
     records.end[k] = t
     records.count[k] += 1
 
 
 @njit(cache=True)
 def close_record(groups: Groups, records: Records, k: int, t: Any) -> None:
-    """Make record `k` a frame, ended by the tuple at `t`; it takes the next number of its group if it has none."""
+    """Make record `k` a frame, ended by the row at `t`, and number it if it has no number yet."""
     g = records.group[k]
     if records.number[k] < 0:
         records.number[k] = groups.next[g]
@@ -106,7 +139,7 @@ def close_record(groups: Groups, records: Records, k: int, t: Any) -> None:
 
 
 def distance(later: Any, earlier: Any) -> Any:
-    """How far two `on` in order are apart, by the rule of `Clock`."""
+    """Return the distance between two ordered `on` values, by the rule of `Clock`."""
     raise NotImplementedError("only for compiled code")
 
 
@@ -120,7 +153,7 @@ def _distance(later: Any, earlier: Any) -> Any:
     else:
 
         def apart(later: Any, earlier: Any) -> Any:
-            # Signed numbers must not overflow in compiled code, not even where the result is not used.
+            # Signed integers must not overflow in compiled code, even if the result is not used.
             wide = np.uint64(later) - np.uint64(earlier)
             return np.int64(wide) if wide <= np.uint64(LARGEST) else np.int64(LARGEST)
 
@@ -129,18 +162,18 @@ def _distance(later: Any, earlier: Any) -> Any:
 
 @njit(cache=True)
 def must_cut(batch: Batch, i: int, end: Any, max_gap: Any) -> bool:
-    """Whether tuple `i` cannot be in a frame that ends at `end`: a null breaks it, or the gap is too long."""
+    """Return whether row `i` cannot join a frame that ends at `end`: a null breaks it, or the gap is too long."""
     return (batch.breaks.size > 0 and batch.breaks[i]) or distance(batch.on[i], end) > max_gap  # type: ignore[no-any-return]
 
 
 @njit(cache=True)
 def is_break(batch: Batch, i: int) -> bool:
-    """Whether tuple `i` only ends frames and is in none itself."""
+    """Return whether row `i` only ends frames and is in none itself."""
     return batch.breaks.size > 0 and batch.breaks[i]
 
 
 @njit(cache=True)
 def assign(slots: npt.NDArray[np.int64], i: int, w: int, k: int) -> None:
-    """Note that tuple `i` is in record `k`, if anybody asked."""
+    """Record that row `i` is in record `k`, if slots are requested."""
     if slots.shape[0]:
         slots[i, w] = k

@@ -1,4 +1,4 @@
-"""Frames and states as Arrow: bare where they are sent from task to task, with a header where they are kept."""
+"""Frames and framing states as Arrow tables, for exchange between tasks and for saved states."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from windrow.state.checks import check_indices, check_that
 
 
 def pack_state(state: State) -> list[pa.Table]:
-    """A state as two tables: its groups, and its open frames with their aggregates."""
+    """Return a state as two tables: its groups, and its open frames with their aggregates."""
     open_frames = columns_of("", state.records)
     for j, kept in enumerate(state.aggregates):
         open_frames |= kept.columns(f"aggregate{j}.")
@@ -27,7 +27,7 @@ def pack_state(state: State) -> list[pa.Table]:
 
 
 def unpack_state(tables: Sequence[pa.Table], framer: Framer) -> State:
-    """The state of `pack_state`, for a framer of the same request."""
+    """Return the state that `pack_state` wrote, for a framer of the same query."""
     groups, open_frames = tables
     states = tuple(
         accumulator.empty(0).read(f"aggregate{j}.", open_frames) for j, accumulator in enumerate(framer.accumulators)
@@ -39,9 +39,9 @@ def unpack_state(tables: Sequence[pa.Table], framer: Framer) -> State:
 
 
 def pack_entries(state: State) -> tuple[dict[str, Any], pa.Table]:
-    """A state so that groups can be taken out of it: columns a group, and open frames in the order of their groups.
+    """Return a state from which single groups can be taken: columns per group, and open frames ordered by group.
 
-    A group knows its open frames by their places among its own.
+    A group refers to its open frames by their positions among its own.
     """
     order = np.argsort(state.records.group, kind="stable")
     place = np.empty(order.size + 1, np.int64)
@@ -57,7 +57,7 @@ def pack_entries(state: State) -> tuple[dict[str, Any], pa.Table]:
 
 
 def unpack_entries(groups: pa.Table, open_frames: pa.Table, framer: Framer) -> State:
-    """The state of `pack_entries`."""
+    """Return the state that `pack_entries` wrote."""
     first = np.searchsorted(open_frames["group"].to_numpy(), np.arange(len(groups)))
     for i in range(framer.automaton.width):
         at = groups.schema.get_field_index(f"open.{i}")
@@ -67,7 +67,7 @@ def unpack_entries(groups: pa.Table, open_frames: pa.Table, framer: Framer) -> S
 
 
 def _check_records(groups: Groups, records: Records) -> None:
-    """Refuse places that kernels would write to and that do not exist."""
+    """Reject indices out of range, which kernels would write to."""
     check_indices("groups of open frames", records.group, groups.next.size)
     check_indices("open frames of groups", groups.open, records.group.size, least=-1)
     held, slot = np.nonzero(groups.open >= 0)
@@ -76,18 +76,18 @@ def _check_records(groups: Groups, records: Records) -> None:
 
 
 def pack_frames(frames: Frames) -> pa.Table:
-    """Frames that were closed by a tuple, as one table."""
+    """Return frames that were closed by a row, as one table."""
     columns = columns_of("", frames.records)
     return pa.table(columns | {f"result{j}": array for j, array in enumerate(frames.aggregates)})
 
 
 def unpack_frames(table: pa.Table, framer: Framer) -> Frames:
-    """The frames of `pack_frames`."""
+    """Return the frames that `pack_frames` wrote."""
     results = tuple(table.column(f"result{j}").combine_chunks() for j in range(len(framer.accumulators)))
     return Frames(fields_of("", framer.room(0), table), results, closed=True)
 
 
 def take_frames(frames: Frames, rows: Any) -> Frames:
-    """Some of the frames."""
+    """Return some of the frames."""
     at = pa.array(rows)
     return Frames(frames.records.take(rows), tuple(array.take(at) for array in frames.aggregates), frames.closed)

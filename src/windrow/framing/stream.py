@@ -1,9 +1,10 @@
-"""Framing a stream: tuples in as they arrive, frames out as the watermark passes them, and the state between.
+"""Stream framing: rows in as they arrive, frames out as the watermark passes them, state in between.
 
-A `StreamFramer` has some of a stream's groups, a *bucket*. Tuples that the watermark has not passed wait on a shelf, in
-pieces that are narrow in time: a progress writes only what arrived and reads only what is due. What is known of groups
-is in pieces on the same shelf, of which a progress reads those of the groups it has rows for, or whose gap is over, and
-adds one with what it changed. All else, an index of the shelf, is one small piece of Arrow with a version.
+A `StreamFramer` handles a *bucket*, a share of the stream's groups. Rows that the watermark has not passed are buffered
+on a shelf, in pieces that each cover a slice of time: a step writes only the rows that arrived and reads only those
+that are due. The groups' state is stored in pieces on the same shelf. A step reads the state of the groups that have
+due rows or whose gap is over, and adds one piece with its changes. The rest of the state, an index of the shelf, is one
+small versioned Arrow blob.
 """
 
 from __future__ import annotations
@@ -35,39 +36,39 @@ from windrow.state.checks import check_version, reading
 
 VERSION = 3
 KIND = "frames"
-"""The kind of a saved bucket."""
+"""The kind of state that a saved bucket has in its header."""
 
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """What is framed, how it is read, and how it is reported."""
+    """A frame query on a stream: how its rows are read and how its frames are reported."""
 
     request: FrameQuery
     layout: Layout
     ordered: bool = False
     fragments: bool = False
     keep_groups: int | float | None = None
-    """How long after its last row a group with nothing open is forgotten; None for never."""
+    """How long after its last row a group without open frames is forgotten; None for never."""
 
     kind: ClassVar[str] = KIND
     version: ClassVar[int] = VERSION
     state: ClassVar[tuple[str, str]] = ("groups", "waiting")
-    """Under which names a bucket's state and its pieces of tuples are kept."""
+    """The state-store names of a bucket's state and of its pieces."""
 
     def load(self, shelf: Shelf, data: bytes | None) -> StreamFramer:
-        """A bucket as it was saved, or a new one."""
+        """Return the saved bucket, or a new one."""
         return StreamFramer.load(self, shelf, data)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What a state depends on: with anything else it would mean something else."""
+        """Everything that a saved state depends on; a state is only valid for an equal fingerprint."""
         told = {"ordered": self.ordered, "fragments": self.fragments}
         return {"scheme": self.request.scheme.fingerprint, **self.request.fingerprint, **told}
 
 
 @dataclass
 class StreamFramer:
-    """One bucket of a stream's groups."""
+    """The framer of one bucket of a stream's groups."""
 
     plan: StreamPlan
     shelf: Shelf
@@ -80,11 +81,11 @@ class StreamFramer:
         self.arrivals = Arrivals(self.reader, self.shelf, self.plan.ordered)
         self.memory = Memory(self.arrivals, self.plan.keep_groups, self._adopt, _idle)
         self._unreported: pa.Table | None = None
-        """The punctuation of the last progress; None if there was none."""
+        """The punctuation of the last step; None if there was none."""
         self._punctuated = False
 
     def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
-        """Take in what arrived and go on to the watermark: the rows of the result, and the tuples that are late."""
+        """Take in new rows and advance to the watermark; return rows of the result and the late rows."""
         arrived = list(arrived)
         self._punctuated = False
         if self.plan.ordered:
@@ -96,21 +97,21 @@ class StreamFramer:
         return [] if watermark is None else self._frame(due, watermark), late
 
     def finish(self) -> list[pa.Table]:
-        """The stream is over: frame all that waits, and cut what is open."""
+        """End the stream: frame all buffered rows and cut the open frames."""
         self.memory.empty()
         return [*self._frame(self.arrivals.take_all(), None), self._table(self.framer.ended(self.framer.finish()))]
 
     def next_event(self) -> int | None:
-        """The watermark at which there is something to do even if no tuple arrives; None if there is nothing."""
+        """Return the watermark at which work is due even if no row arrives, or None."""
         events = [self.arrivals.waiting.first, self.memory.store.due]
         if self._gap is not None and self.framer.records.group.size:
             events.append(int(self._latest()[1].min()) + self._gap)
         return min((event for event in events if event is not None), default=None)
 
     def unreported(self) -> pa.Table:
-        """The groups with an open frame of which nothing is reported yet, and where the first of these frames starts.
+        """Return the groups with an open, unreported frame, and the start of the first such frame per group.
 
-        This is the bucket's punctuation: any other frame that is still to be reported starts behind the watermark.
+        This is the bucket's punctuation: any other frame still to be reported starts after the watermark.
         """
         before = self._elsewhere()
         clock = self.plan.request.clock
@@ -125,9 +126,9 @@ class StreamFramer:
         return self._unreported
 
     def _elsewhere(self) -> pa.Table | None:
-        """What was last found to be unreported of groups that are not at hand; if that is not known, all are recalled.
+        """Return the last punctuation of the groups not in memory; if there is none, recall all groups.
 
-        A group that is not at hand has not changed, so a batch need not look at all groups for its punctuation.
+        A group that is not in memory has not changed, so a batch need not read all groups for its punctuation.
         """
         if self._unreported is None or not self.reader.directory.types:
             self.memory.recall_all()
@@ -143,13 +144,13 @@ class StreamFramer:
 
     @property
     def _gap(self) -> int | None:
-        """The longest gap within a frame, where the watermark alone can tell that it is over."""
+        """The longest gap within a frame if the watermark alone can show that it is over, else None."""
         request = self.plan.request
         gap = request.scheme.longest_gap(request.clock)
         return None if self.plan.ordered or gap >= LARGEST else int(gap)
 
     def _latest(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The groups that have open frames, and the `on` of the last tuple in any of them."""
+        """Return the groups with open frames, and the `on` of the last row in any of them."""
         records = self.framer.records
         latest = np.full(self.framer.groups.next.size, np.iinfo(np.int64).min)
         np.maximum.at(latest, records.group, records.end)
@@ -170,13 +171,13 @@ class StreamFramer:
         return [table for table in found if table.num_rows]
 
     def _cut_gaps(self, watermark: int, gap: int) -> Frames:
-        """End the frames whose group can have no further tuple within the longest gap."""
+        """End the frames whose group can have no further row within the longest gap."""
         groups, latest = self._latest()
         over = groups[self.plan.request.clock.reaches(np.full(latest.size, watermark), latest, gap)]
         return self.framer.cut(over, np.full(over.size, watermark + 1, self.plan.request.clock.dtype))
 
     def _table(self, pieces: Fragments) -> pa.Table:
-        """Pieces as rows of the result."""
+        """Return fragments as rows of the result."""
         request, clock = self.plan.request, self.plan.request.clock
         table = frames_table(request, self.reader.directory.keys(), pieces.frames)
         records = pieces.frames.records
@@ -197,7 +198,7 @@ class StreamFramer:
     # The state as bytes.
 
     def save(self) -> bytes:
-        """What was changed goes to the shelf; the rest is an index of it."""
+        """Write changed groups to the shelf and return the rest of the state, an index of the shelf."""
         self.framer.grow(len(self.reader.directory))
         self.memory.write(self._entries)
         about = {"version": VERSION, "plan": self.plan.fingerprint, **self.arrivals.about()}
@@ -209,12 +210,12 @@ class StreamFramer:
 
     @property
     def held(self) -> dict[str, int]:
-        """How many groups are known, and how many bytes that takes with the rows that wait, but for the index."""
+        """The number of groups, and the bytes of their state and of the buffered rows, without the index."""
         store = self.memory.store
         return {"groups": store.live, "state_bytes": store.size + self.arrivals.waiting.size}
 
     def _entries(self, codes: Codes) -> tuple[dict[str, Any], list[pa.Table], Any, Codes]:
-        """Groups as entries; one without an open frame, a number or a memory is as if never seen."""
+        """Return groups as store entries; a group with no open frame, number or memory need not be stored."""
         state = self.framer.export(codes)
         columns, open_frames = pack_entries(state)
         groups = state.groups
@@ -226,7 +227,7 @@ class StreamFramer:
         if self._gap is not None:
             latest = np.full(codes.size, np.iinfo(np.int64).min)
             np.maximum.at(latest, state.records.group, state.records.end)
-            # A gap that would be over past the last instant is never over.
+            # A gap that would end after the last representable instant never ends.
             due[held] = np.minimum(latest[held], NO_EVENT - self._gap) + self._gap
         return columns, [open_frames], needed | held | self.plan.ordered, due
 
@@ -236,7 +237,7 @@ class StreamFramer:
 
     @classmethod
     def load(cls, plan: StreamPlan, shelf: Shelf, data: bytes | None) -> StreamFramer:
-        """The bucket as it was saved, or a new one."""
+        """Return the saved bucket, or a new one."""
         bucket = cls(plan, shelf)
         if data is None:
             return bucket
@@ -252,14 +253,14 @@ class StreamFramer:
 
 
 def _idle(entries: Entries) -> Any:
-    """Which groups have no open frame."""
+    """Return which groups have no open frame."""
     idle = np.ones(len(entries.groups), np.bool_)
     idle[entries.parts[0]["group"].to_numpy()] = False
     return idle
 
 
 class Snapshot:
-    """A saved bucket as anyone can read it who does not know the query: its open frames and waiting tuples."""
+    """A saved bucket, readable without its query: the open frames and the number of buffered rows."""
 
     def __init__(self, data: bytes) -> None:
         with reading():
@@ -272,14 +273,14 @@ class Snapshot:
 
     @property
     def schema(self) -> pa.Schema:
-        """The `by` columns, what is known of each open frame, and how many tuples of its group wait."""
+        """The `by` columns, the columns of an open frame, and the number of buffered rows of its group."""
         on = self.clock.type
         fields = list(zip(self.by, self.types, strict=True))
         fields += [("frame", pa.int64()), ("start", on), ("end", on), ("count", pa.int64()), ("waiting", pa.int64())]
         return pa.schema(fields)
 
     def open_frames(self, shelf: Shelf) -> tuple[pa.Table, pa.Table | None]:
-        """The groups that are known, and their open frames; None if there are none."""
+        """Return the stored groups and their open frames, or None for the frames if no group is stored."""
         store = GroupStore(shelf, self.types)
         with reading():
             store.restore(self.tables[2])
@@ -287,9 +288,9 @@ class Snapshot:
         return (self.head, None) if found is None else (found.groups, found.parts[0])
 
     def rows(self, shelf: Mapping[int, bytes]) -> pa.Table:
-        """A row for each open frame, and one for each group that has tuples waiting and no open frame."""
+        """Return one row per open frame, and one per group that has buffered rows but no open frame."""
         directory = Directory(self.types)
-        known, opened = self.open_frames(shelf)  # type: ignore[arg-type]  # a shelf is a mapping that can be read
+        known, opened = self.open_frames(shelf)  # type: ignore[arg-type]  # a mapping is enough for reading
         directory.encode([known.column(f"by{i}") for i in range(len(self.by))], known.num_rows)
         waiting = np.zeros(max(known.num_rows, len(directory)), np.int64)
         for table in (piece_of(data) for number, data in shelf.items() if number >= 0):

@@ -1,1 +1,1 @@
-"""Framing in parallel: chunks framed on their own, and the seams between them."""
+"""Parallel framing: chunks framed independently, and the seams between them."""

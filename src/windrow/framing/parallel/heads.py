@@ -1,7 +1,7 @@
-"""Heads: the first run of each group in a stretch of a stream, kept so that it can be joined to what came before.
+"""Heads: the first run of each group in a chunk, stored so that it can be joined to what came before.
 
-Only for schemes whose frames are runs of one label: there the first tuple decides whether the run goes on or is cut,
-and the rest of the run follows it.
+Only schemes whose frames are runs of one label have heads: the first row decides whether the open run continues or is
+cut, and the rest of the run follows it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from windrow.framing.records import OPEN, Batch, Records
 from windrow.state.arrow import columns_of, fields_of
 
 NO_HEAD, NOT_MET = -1, -2
-"""The status of a group whose first tuple opened no run, and of a group that had no tuple, or only skipped ones."""
+"""The status of a group whose first row opened no run, and of a group without rows, or with skipped rows only."""
 
 
 class HeadColumns(NamedTuple):
-    """A group's first tuple, and how the run that it opened ended: `status` as of a record, or one of the above."""
+    """A group's first row, and how the run that it opened ended: `status` is that of a record, NO_HEAD or NOT_MET."""
 
     on: Array
     breaks: Array
@@ -35,7 +35,7 @@ class HeadColumns(NamedTuple):
 
 
 class Heads(NamedTuple):
-    """The heads of some groups, with what the scheme read of the first tuple and the run's aggregates."""
+    """The heads of some groups, with the scheme's inputs at the first row and the aggregates of the run."""
 
     on: Array
     breaks: Array
@@ -48,7 +48,7 @@ class Heads(NamedTuple):
 
 
 class HeadFramer(Framer):
-    """A framer that remembers the head of each group it has met since it was cleared."""
+    """A framer that records the head of each group it has met since it was cleared."""
 
     def clear(self) -> None:
         """Forget all groups and their heads."""
@@ -72,13 +72,13 @@ class HeadFramer(Framer):
             self._kept = tuple(k.extended(kept, n) for kept, k in zip(self._kept, self.accumulators, strict=True))
 
     def wants_slots(self, batch: Batch) -> bool:
-        """Also where a group is met for the first time."""
+        """Also return true while some group has not been met yet."""
         return super().wants_slots(batch) or not self._met.all()
 
     def observe(
         self, batch: Batch, inputs: Mapping[str, Array], records: Records, states: tuple[States, ...], slots: Array
     ) -> None:
-        """Note the first tuple of each new group, and the heads that have ended."""
+        """Record the first row of each new group, and the heads that have ended."""
         if slots.shape[0] and not self._met.all():
             self._meet(batch, inputs, slots)
         watched = np.flatnonzero(self._record >= 0)
@@ -112,7 +112,7 @@ class HeadFramer(Framer):
             kept.put(groups, found.take(at))
 
     def heads(self, groups: npt.NDArray[np.int64]) -> pa.Table:
-        """The heads of some groups, as a table."""
+        """Return the heads of some groups as a table."""
         self._note(np.flatnonzero(self._record >= 0), self.records, self.states)
         columns = columns_of("", HeadColumns(*(array[groups] for array in self._runs)))
         columns |= {f"input.{name}": pa.array(known[groups]) for name, known in self._inputs.items()}
@@ -122,7 +122,7 @@ class HeadFramer(Framer):
 
 
 def read_heads(table: pa.Table, framer: Framer) -> Heads:
-    """The heads of `HeadFramer.heads`, for a framer of the same request."""
+    """Return the heads that `HeadFramer.heads` wrote, for a framer of the same query."""
     inputs = {
         name: np.array(table.column(f"input.{name}").to_numpy(), like.dtype)
         for name, like in _no_inputs(framer, 0).items()
@@ -135,7 +135,7 @@ def read_heads(table: pa.Table, framer: Framer) -> Heads:
 
 
 def extend_by_heads(framer: Framer, groups: npt.NDArray[np.int64], heads: Heads, rows: npt.NDArray[np.int64]) -> None:
-    """Append the rest of each head to its group's open frame, which has the head's first tuple but not its value."""
+    """Append each head to its group's open frame, which already counts the head's first row but not its value."""
     at = framer.groups.open[groups, 0]
     framer.records.end[at] = heads.end[rows]
     framer.records.count[at] += heads.count[rows] - 1

@@ -1,7 +1,7 @@
-"""The plans without an engine: a table in memory is cut, framed and put together as tasks would do it.
+"""Parallel plans without an engine: cuts, frames and joins an in-memory table as tasks would.
 
-The functions are those that the tasks run; only the sort and the exchange between tasks are done here. Tests and the
-fuzzer use it to try more cuts, and more of them, than a session could run.
+It calls the same functions as the tasks; only the sort and the exchange between tasks happen here. Tests and the fuzzer
+use it to try far more cuts than a Spark session could run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NO_LIMIT = 1 << 40
 
 @dataclass(frozen=True)
 class Case:
-    """Rows in any order and what to find in them.
+    """A frame query over an in-memory table whose rows may be in any order.
 
     >>> import windrow as wr
     >>> case = Case(pa.table({"t": [1, 2, 9], "x": [5, 5, 5]}), wr.Boundary({"x": 10}), on="t")
@@ -46,13 +46,13 @@ class Case:
 
     @cached_property
     def request(self) -> FrameQuery:
-        """The request that a plan would be made for."""
+        """The query that a plan would be made for."""
         types = dict(zip(self.table.column_names, self.table.schema.types, strict=True))
         return FrameQuery(self.scheme, self.on, self.by, self.order_by, dict(self.agg), types)
 
     @cached_property
     def layout(self) -> Layout:
-        """How the table is read."""
+        """How the columns of the table are read."""
         evaluate = {
             name: parse_predicate(text).compile(self.table.schema) for name, text in self.scheme.predicates.items()
         }
@@ -60,7 +60,7 @@ class Case:
         return Layout(self.on, self.by, evaluate, attributes, tuple(self.request.values), self.order_by)
 
     def whole(self, *, batch: int = NO_LIMIT) -> pa.Table:
-        """The frames by one task that reads tables of `batch` rows."""
+        """Return the frames found by one task that reads tables of `batch` rows."""
         reader, framer = Reader(self.request, self.layout), self.request.framer()
         framer.directory = reader.directory
         found = []
@@ -71,7 +71,7 @@ class Case:
         return self._in_order(found)
 
     def ranges(self, cuts: pa.Table, *, batch: int = NO_LIMIT) -> pa.Table:
-        """The frames by ranges of `by` and `on`; the cuts are keys in order, the last of their range."""
+        """Return the frames found by ranges of `by` and `on`; each cut is the last key of its range."""
         keys = [*self.by, self.on]
         cuts = cuts.select(keys).cast(pa.schema([self.table.schema.field(name) for name in keys]))
         number = self._range_numbers(cuts)
@@ -83,7 +83,7 @@ class Case:
         return self._reconciled(pieces, replay_sent(self.request, self.layout))
 
     def chunks(self, upto: Sequence[Any], *, buckets: int = 1, batch: int = NO_LIMIT) -> pa.Table:
-        """The frames by chunks of a scan, which are cut after some values of `on`, in order."""
+        """Return the frames found by chunks of a scan, cut after the values `upto` of `on`."""
         clock = self.request.clock
         on = clock.read(self.table.column(self.on)).numbers
         bounds = clock.read(pa.array(upto, self.table.schema.field(self.on).type)).numbers
@@ -101,7 +101,7 @@ class Case:
         return self._reconciled(pieces, replay)
 
     def _sorted(self, keep: npt.NDArray[np.bool_] | None = None) -> pa.Table:
-        """Some rows sorted by `on` alone, as a task gets them; ties stay as they are."""
+        """Return some rows sorted by `on` alone, as a task receives them; ties keep their order."""
         table = self.table if keep is None else self.table.filter(pa.array(keep))
         order = np.argsort(self.request.clock.read(table.column(self.on)).numbers, kind="stable")
         return table.take(pa.array(order)).combine_chunks()
@@ -111,7 +111,7 @@ class Case:
         return whole_instants(parts, self.on, self.request.clock)
 
     def _range_numbers(self, cuts: pa.Table) -> npt.NDArray[np.int64]:
-        """How many cuts are before each row, in Spark's order; a row at a cut is not past it."""
+        """Return how many cuts precede each row in Spark's order; a row equal to a cut belongs before it."""
         both = pa.concat_tables([self.table.select(cuts.column_names), cuts])
         is_cut = np.arange(both.num_rows) >= self.table.num_rows
         order = sorted_as_spark([*both.columns, pa.chunked_array([pa.array(is_cut)])])
@@ -126,6 +126,6 @@ class Case:
         return self._in_order([pa.Table.from_batches(found, self.request.schema)])
 
     def _in_order(self, found: Sequence[pa.Table]) -> pa.Table:
-        """The frames by group and number."""
+        """Return the frames ordered by group and number."""
         frames = pa.concat_tables(found)
         return frames.take(pa.array(sorted_as_spark([frames.column(name) for name in (*self.by, "frame")])))

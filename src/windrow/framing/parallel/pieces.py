@@ -1,9 +1,8 @@
-"""Sending what was found in a chunk to where the chunks are put together, in pieces of Arrow.
+"""Pieces: the results of a chunk as Arrow data, sent to the task that joins the chunks.
 
-Groups are spread over buckets, and one task per bucket takes the chunks in order. A piece is one row of a table, which
-no engine takes apart. For frames, a chunk sends to each bucket those of its groups, then the tuples that a
-replay may need where they cannot be read again, and last the state in which it left each group. For windows it sends
-panes.
+Groups are spread over buckets, and one task per bucket takes the chunks in order. A piece is a single row of a table,
+so no engine splits it. A chunk sends to each bucket the frames of its groups, then the rows that a replay may need if
+they cannot be read again, and last the outgoing state per group. For windows it sends panes.
 """
 
 from __future__ import annotations
@@ -31,20 +30,20 @@ PIECES = pa.schema(
 FRAMES_A_PIECE = 500_000
 MapInArrow: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 ReplayChunk: TypeAlias = Callable[[int, list[pa.Table], list[pa.Array]], Iterator[RowBatch]]
-"""Reads the tuples of a chunk again: its number, the tables of tuples that were sent, the `by` values of its groups."""
+"""Reads the rows of a chunk again, given its number, the tables of rows it sent, and the `by` values of its groups."""
 Resent: TypeAlias = Callable[[pa.Table], pa.Table]
-"""Chooses the rows of a table that are sent along, all of one group."""
+"""Selects the rows of a table to send for a replay, all of one group."""
 
 
 class PieceWriter:
-    """Makes pieces of what one chunk sends, and numbers them."""
+    """A writer that packs and numbers the pieces of one chunk."""
 
     def __init__(self, chunk: int, buckets: int, directory: Directory) -> None:
         self.chunk, self.buckets, self.directory = chunk, buckets, directory
         self._sent = 0
 
     def by_bucket(self, kind: str, table: pa.Table, group: Codes) -> Iterator[pa.RecordBatch]:
-        """The rows of a table, each to the bucket of its group."""
+        """Yield the rows of a table as pieces, one per bucket that has rows."""
         bucket = spread(self.directory.keys(), self.buckets)[group]
         for b in range(self.buckets):
             mine = table.filter(pa.array(bucket == b)) if self.buckets > 1 else table
@@ -52,14 +51,14 @@ class PieceWriter:
                 yield self.piece(b, kind, [mine])
 
     def piece(self, bucket: int, kind: str, tables: list[pa.Table]) -> pa.RecordBatch:
-        """One piece, as a row."""
+        """Return one piece as a record batch of one row."""
         self._sent += 1
         values = (bucket, self.chunk, self._sent, kind, pack(tables))
         return pa.record_batch([pa.array([v], f.type) for v, f in zip(values, PIECES, strict=True)], schema=PIECES)
 
 
 class Sender(PieceWriter):
-    """Packs what one chunk's run from the empty state finds, for each bucket."""
+    """A writer of the guess of one chunk: its frames, rows and states, per bucket."""
 
     def __init__(self, chunk: int, buckets: int, directory: Directory, framer: Framer) -> None:
         super().__init__(chunk, buckets, directory)
@@ -67,20 +66,20 @@ class Sender(PieceWriter):
         self._waiting: list[pa.Table] = []
 
     def frames(self, frames: Frames) -> Iterator[pa.RecordBatch]:
-        """Frames that closed; they wait until there are enough for a piece."""
+        """Buffer closed frames, and yield pieces when there are enough of them."""
         if len(frames):
             self._waiting.append(pack_frames(frames))
         if sum(table.num_rows for table in self._waiting) >= FRAMES_A_PIECE:
             yield from self._send_frames()
 
     def tuples(self, table: pa.Table, by: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Tuples of one group, for a replay."""
+        """Yield rows of one group, for a replay."""
         if table.num_rows:
             key = [table.column(name).slice(0, 1).combine_chunks() for name in by]
             yield self.piece(int(spread(key, self.buckets)[0]), "tuples", [table])
 
     def last(self) -> Iterator[pa.RecordBatch]:
-        """What is left, and the state of every group."""
+        """Yield the remaining frames and the state of every group."""
         yield from self._send_frames()
         keys = self.directory.keys()
         bucket = spread(keys, self.buckets)
@@ -108,9 +107,9 @@ def run_from_empty(
     tables: Iterable[pa.Table],
     sent: Resent | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Frame one chunk from the empty state; what it sends to the buckets.
+    """Frame one chunk from the empty state and yield the pieces for the buckets.
 
-    Its tables follow each other in `on`. Of each, `sent` chooses the rows that cannot be read again.
+    The tables follow each other in `on`. `sent` selects the rows of each table that cannot be read again.
     """
     reader, framer = Reader(request, layout), request.framer(HeadFramer if request.scheme.is_run else Framer)
     framer.directory = reader.directory
@@ -125,14 +124,14 @@ def run_from_empty(
 def read_again(
     request: FrameQuery, layout: Layout, keys: list[pa.Array], tables: Iterable[pa.Table]
 ) -> Iterator[RowBatch]:
-    """The rows of a chunk for a replay; the groups with these `by` values are the first ones, in this order."""
+    """Yield the rows of a chunk for a replay; the groups with the given `by` values get the first codes, in order."""
     reader = Reader(request, layout)
     reader.directory.encode(keys)
     return (read_in_order(reader, table) for table in tables)
 
 
 def receiver(request: FrameQuery, replay: ReplayChunk) -> MapInArrow:
-    """The function that goes through the chunks in order, bucket by bucket, and emits the true frames."""
+    """Return the function that joins the chunks in order, bucket by bucket, and yields the true frames."""
 
     def receive(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _, pieces in groupby(pieces_in(batches), key=lambda row: row[0]):
@@ -164,7 +163,7 @@ def _replay_of(
 
 
 def pieces_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, str, pa.Buffer]]:
-    """The bucket, chunk, kind and data of each piece."""
+    """Yield the bucket, chunk, kind and data of each piece."""
     for batch in batches:
         for i in range(batch.num_rows):
             yield (

@@ -1,8 +1,8 @@
-"""Ranges of group and `on`: where to cut a table, and how a range is framed that may begin in the middle of a group.
+"""Ranges of group and `on`: where to cut a table, and how to frame a range that may start inside a group.
 
 Each range is framed from the empty state, and the seams are reconciled as in a scan. The rows of a range cannot be read
-again: a scheme that is not stitched sends along the rows of the group that the cut before its range goes through, which
-is the only one that can be open there.
+again. A scheme that is not stitched therefore also sends the rows of the group that the preceding cut goes through, the
+only group that can have an open frame there.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from windrow.rows.query import Layout, RowBatch
 
 @dataclass(frozen=True)
 class Cuts:
-    """Where to cut: keys (`by` columns and `on`, in order) that are the last of their range; and why to cut at all."""
+    """Where to cut and why: each key (`by` columns and `on`, in order) is the last of its range."""
 
     keys: pa.Table
     reason: str
 
 
 def why_ranges(sample: pa.Table, cores: int) -> str | None:
-    """Why groups alone would not keep so many cores busy; None if they would."""
+    """Return why groups alone would not keep `cores` cores busy, or None if they would."""
     by = sample.column_names[:-1]
     if not by:
         return "there is one group"
@@ -39,7 +39,7 @@ def why_ranges(sample: pa.Table, cores: int) -> str | None:
 
 
 def quantiles(sample: pa.Table, ranges: int) -> pa.Table:
-    """The distinct keys, in order, at which a sample is cut into so many parts of about equal size.
+    """Return the distinct keys, in order, that cut a sample into `ranges` parts of about equal size.
 
     >>> quantiles(pa.table({"g": [1, 2, 1, 2], "on": [8, 5, 7, 6]}), 4).to_pylist()
     [{'g': 1, 'on': 8}, {'g': 2, 'on': 5}, {'g': 2, 'on': 6}]
@@ -47,19 +47,19 @@ def quantiles(sample: pa.Table, ranges: int) -> pa.Table:
     rising = [(name, "ascending") for name in sample.column_names]
     ordered = sample.sort_by(rising)
     cuts = ordered.take(pa.array(np.linspace(0, ordered.num_rows, ranges + 1)[1:-1].astype(np.int64)))
-    # A range is found by a search among the cuts, and grouping returns them in the order of a hash table.
+    # Grouping returns keys in hash order, but a range is found by binary search among the cuts.
     return cuts.group_by(cuts.column_names, use_threads=False).aggregate([]).sort_by(rising)
 
 
 def buckets_of(request: FrameQuery, cuts: pa.Table) -> int:
-    """Over how many buckets the groups are spread where the ranges are put together."""
+    """Return the number of buckets over which groups are spread when the ranges are joined."""
     return cuts.num_rows + 1 if request.by else 1
 
 
 def run_range(
     request: FrameQuery, layout: Layout, cuts: pa.Table, number: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Frame one range, sorted by `on`, from the empty state; what it sends to the buckets."""
+    """Frame one range, sorted by `on`, from the empty state, and yield the pieces for the buckets."""
     cut_group = Directory(request.by_types)
     if number:
         cut_group.encode([cuts[i].slice(number - 1, 1) for i in range(len(layout.by))])
@@ -74,7 +74,7 @@ def run_range(
 
 
 def replay_sent(request: FrameQuery, layout: Layout) -> ReplayChunk:
-    """How the group that was cut is read again: from the rows that were sent along."""
+    """Return the function that reads the cut group again from the rows that were sent."""
 
     def replay(number: int, tables: list[pa.Table], keys: list[pa.Array]) -> Iterator[RowBatch]:
         return read_again(request, layout, keys, tables)

@@ -1,13 +1,37 @@
-"""Seams: putting chunks together that were framed without knowing what came before.
+"""Seams: joins chunks that were framed without knowing what came before them.
 
-A chunk cannot know the state its predecessor will hand over, so it is run from the empty state. Afterwards the chunk is
-replayed from the true state, side by side with a run from the empty state, only until both are in the same state: from
-there on they agree for ever, and what the first run found stands. A group that nothing was open in needs no replay. A
-group that never agrees is replayed to the chunk's end: nothing is ever wrong, only slower. The rule holds for any
-scheme.
+A chunk cannot know the state that its predecessor will hand over, so it is framed from the empty state, in parallel
+with all others. The result is a *guess*: frames, an outgoing state per group and, for some schemes, heads. `Seams` then
+takes the chunks in order and compares each guess with the true incoming state, group by group:
 
-Where frames are runs of one label, both states agree as soon as the first run of the chunk is over. What happens
-until then is known from that run's summary, its head, so these schemes are stitched without reading a tuple again.
+    incoming state                        what is done
+    empty                                 nothing: the whole guess stands
+    not empty, the chunk sent heads       the head is *stitched* to the open frame; no row is read again
+    not empty, any other scheme           rows are *replayed* until the true state equals the guessed one
+
+Replaying runs the rows twice, from the true state and from the empty one. Once both runs are in the same state they
+agree forever, so the rest of the guess stands, with its frame numbers shifted:
+
+    rows of the chunk      ------------------------------------------>
+    guess, from empty      [ 0  ][ 1   ][  2    ][  3  ][  4   ][  5 ...
+    truth               ...7  ][   8    ][   9  ][ 10  ][  11  ][ 12 ...
+                           |<---- replayed ---->||<----- stands ------->
+                                                 ^
+                                                 same state: first = 3, shift = 10 - 3
+
+A group that never agrees is replayed to the end of the chunk. The result is never wrong, only slower, for any
+deterministic scheme.
+
+Stitching is for schemes whose frames are runs of one label. Their states agree when the first run of the chunk, its
+*head*, is over, and a summary of the head determines everything before that point. The head passes through the true run
+as if it were one row. It either extends the open frame or ends it and starts a frame of its own; every frame after the
+head stands:
+
+    guess                  [ head ][  1  ][  2 ...
+    truth, same label   [ 7       ][  8  ][  9 ...        the head is the rest of frame 7
+    truth, other label  [7][  8   ][  9  ][ 10 ...        the head is frame 8
+
+A group whose head is still open at the end of the chunk keeps the stitched state and takes nothing from the guess.
 """
 
 from __future__ import annotations
@@ -29,12 +53,12 @@ from windrow.rows.query import RowBatch
 
 Codes = npt.NDArray[np.int64]
 Replay = Callable[[list[pa.Array]], Iterator[RowBatch]]
-"""Reads a chunk's tuples again, given the `by` values of its groups 0, 1, …; other groups' tuples may be among them."""
+"""Reads a chunk's rows again, given the `by` values of its groups 0, 1, …; rows of other groups may be included."""
 
 
 @dataclass
 class ChunkGuess:
-    """What a chunk's run from the empty state found: by its own numbers for the groups, 0 to n - 1."""
+    """The result of framing a chunk from the empty state, with the chunk's own group numbers 0 to n - 1."""
 
     keys: list[pa.Array]
     frames: Frames
@@ -43,7 +67,7 @@ class ChunkGuess:
 
     @classmethod
     def read(cls, framer: Framer, frames: list[pa.Table], tables: list[pa.Table], by: int) -> ChunkGuess:
-        """From the pieces that were sent."""
+        """Read a guess from the pieces that the chunk sent."""
         known, groups, open_frames, *heads = tables
         number = np.full(int(np.max(known["group"].to_numpy(), initial=-1)) + 1, -1, np.int64)
         number[known["group"].to_numpy()] = np.arange(known.num_rows)
@@ -57,7 +81,7 @@ class ChunkGuess:
 
     @property
     def groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups in the chunk."""
         return int(self.state.groups.next.size)
 
 
@@ -71,7 +95,7 @@ class Seams:
         self.framer.directory = self.directory
 
     def join(self, frames: list[pa.Table], tables: list[pa.Table], replay: Replay) -> Iterator[pa.Table]:
-        """The true frames that close in the next chunk."""
+        """Yield the true frames that close in the next chunk."""
         guess = ChunkGuess.read(self.framer, frames, tables, len(self.request.by))
         codes = self.directory.encode(guess.keys, guess.groups)
         self.framer.grow(len(self.directory))
@@ -86,21 +110,21 @@ class Seams:
         self._hand_over(guess, codes, book)
 
     def finish(self) -> pa.Table:
-        """The frames that the end of the stream cuts."""
+        """Return the frames that the end of the stream cuts."""
         return self._table(self.framer.finish())
 
     def _table(self, frames: Frames) -> pa.Table:
         return frames_table(self.request, self.directory.keys(), frames)
 
     def _is_busy(self, codes: Codes) -> npt.NDArray[np.bool_]:
-        """Which groups come with a state that is not the empty one."""
+        """Return which groups have an incoming state other than the empty one."""
         groups = self.framer.groups
         remembers = (groups.memo[codes] != self.framer.automaton.group_memo).any(axis=1)
         busy: npt.NDArray[np.bool_] = (groups.open[codes] >= 0).any(axis=1) | remembers
         return busy
 
     def _replay(self, guess: ChunkGuess, codes: Codes, book: SeamLedger, replay: Replay) -> Iterator[Frames]:
-        """Run the groups that do not stand from both states until they agree; note what stands from there on."""
+        """Run the groups whose guess does not stand from both states until they agree, and record where."""
         again = self.request.framer()
         again.grow(guess.groups)
         active = ~book.stands
@@ -120,9 +144,9 @@ class Seams:
                 return
 
     def _stitch(self, table: pa.Table, codes: Codes, book: SeamLedger) -> Iterator[Frames]:
-        """Let the groups that do not stand go through the chunk's first run as if it were one tuple.
+        """Pass the heads of the groups whose guess does not stand through the true run, each as one row.
 
-        A group without a tuple in the chunk stays as it is.
+        A group without rows in the chunk keeps its state.
         """
         busy = np.flatnonzero(~book.stands & (table["status"].to_numpy() != NOT_MET))
         heads = read_heads(table.take(pa.array(busy)), self.framer)
@@ -137,7 +161,7 @@ class Seams:
         book.shift[settled] = self.framer.groups.next[codes[settled]] - book.first[settled]
 
     def _standing(self, guess: ChunkGuess, codes: Codes, book: SeamLedger) -> Frames:
-        """The speculated frames that are true, under their true numbers."""
+        """Return the frames of the guess that stand, with their true numbers."""
         frames = take_frames(guess.frames, np.flatnonzero(book.holds(guess.frames.records)))
         local = frames.records.group.copy()
         frames.records.number[:] += book.shift[local]
@@ -145,7 +169,7 @@ class Seams:
         return frames
 
     def _hand_over(self, guess: ChunkGuess, codes: Codes, book: SeamLedger) -> None:
-        """Let the groups that stand go on from the state in which the speculated run left them."""
+        """Continue the groups whose guess stands from the guess's outgoing state."""
         whole = self.request.framer()
         whole.adopt(np.arange(guess.groups), guess.state)
         local = np.flatnonzero(book.stands)
@@ -159,7 +183,7 @@ class Seams:
 
 @dataclass
 class SeamLedger:
-    """For each group of a chunk: whether its speculated run stands, from which frame on, how far numbers are off."""
+    """Per group of a chunk: whether its guess stands, from which frame on, and by how much its numbers shift."""
 
     stands: npt.NDArray[np.bool_]
     first: Codes
@@ -167,7 +191,7 @@ class SeamLedger:
     still_open: list[Codes]
 
     def enter(self, groups: Codes, true_next: Codes, guess: Framer) -> None:
-        """Both runs of these groups are in the same state now; frames that are open count as not yet found."""
+        """Record that both runs of these groups now agree; frames that are open at this point belong to the guess."""
         self.stands[groups] = True
         self.first[groups] = guess.groups.next[groups]
         self.shift[groups] = true_next - guess.groups.next[groups]
@@ -175,7 +199,7 @@ class SeamLedger:
         self.still_open.append(_pair(guess.records.group[numbered], guess.records.number[numbered]))
 
     def holds(self, records: Records) -> npt.NDArray[np.bool_]:
-        """Which of the speculated frames stand."""
+        """Return which frames of the guess stand."""
         later = records.number >= self.first[records.group]
         if self.still_open:
             later |= np.isin(_pair(records.group, records.number), np.concatenate(self.still_open))
@@ -188,7 +212,7 @@ def _pair(group: Codes, number: Codes) -> Codes:
 
 
 def agree(truth: Framer, codes: Codes, guess: Framer, groups: Codes) -> npt.NDArray[np.bool_]:
-    """Which groups are in the same state in both runs, but for the numbers of their frames."""
+    """Return which groups are in the same state in both runs, apart from frame numbers."""
     same: npt.NDArray[np.bool_] = (truth.groups.memo[codes] == guess.groups.memo[groups]).all(axis=1)
     shift = truth.groups.next[codes] - guess.groups.next[groups]
     for w in range(truth.automaton.width):

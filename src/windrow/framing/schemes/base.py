@@ -34,10 +34,10 @@ Kernel: TypeAlias = Callable[[Batch, Mapping[str, Array], Groups, Records, int, 
 
 @dataclass(frozen=True)
 class Automaton:
-    """A scheme bound to a stream: `kernel(batch, inputs, groups, records, used, slots)` returns the records used.
+    """A scheme bound to a stream; `kernel(batch, inputs, groups, records, used, slots)` returns the new count `used`.
 
-    A tuple may be in up to `width` frames and opens at most as many. `labels`, `memo` and `group_memo` are how many
-    numbers a record and a group carry for the scheme.
+    A row is in at most `width` frames and opens at most that many. `labels`, `memo` and `group_memo` define how many
+    numbers the scheme stores per record and per group.
     """
 
     kernel: Kernel

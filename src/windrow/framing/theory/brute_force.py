@@ -1,22 +1,23 @@
-"""The theory of frames by brute force: each scheme's frames, straight from the definitions of "Frames" (2016).
+"""The theory of frames by brute force: each scheme's frames, straight from the definitions in "Frames" (2016).
 
-This is the oracle that the compiled kernels are held to. A scheme's *local condition* says which intervals of a stream
-are *candidate frames* (definition 3); global conditions choose the *final frames* among them (definition 4). All of it
-is plain Python that tries every interval: clear rather than fast, and written apart from the kernels.
+This is the oracle for the compiled kernels. A scheme's *local condition* defines which intervals of a stream are
+*candidate frames* (definition 3); *global conditions* select the *final frames* among them (definition 4). All of it is
+plain Python that tries every interval: clear rather than fast, and independent of the kernels.
 
-Two kinds of global conditions serve all schemes.
+Two kinds of global conditions cover all schemes:
 
-- Lemma 1: maximal frames that cover the candidates. Threshold, boundary, gap and double-boundary frames; hysteresis and
-  segments too, as conditions on where an interval starts and on the tuples outside every episode.
-- Lemma 2: maximal (minimal) frames that cover the candidates, each starting where the one before it ended. These
-  are delta and aggregate frames. The proof picks "the first possible frame", which "then defines the starting point of
-  the next frame": maximal is meant among the candidates with that starting point. Among all candidates, a frame that
-  starts where the last one ended is seldom maximal, those that are may overlap, and a drained framing is not unique.
+- Lemma 1: maximal frames that cover the candidates. These are threshold, boundary, gap and double-boundary frames.
+  Hysteresis and segments become conditions on where an interval starts and on the rows outside every episode.
+- Lemma 2: maximal (or minimal) frames that cover the candidates, each starting where the previous one ended. These are
+  delta and aggregate frames. The proof picks "the first possible frame", which "then defines the starting point of the
+  next frame", so maximal means maximal among the candidates with that starting point. Among all candidates, a frame
+  that starts where the last one ended is seldom maximal, maximal frames may overlap, and a drained framing is not
+  unique.
 
-`Custom` has no definition by conditions; its reference is the logical frame operator of section 5.1.
+`Custom` has no definition by conditions. Its reference is the logical frame operator of section 5.1.
 
-Two things that the paper leaves out are further local conditions: `max_gap`, by which no two neighbours in an extent
-are further apart, and tuples whose attribute is missing under `nulls="break"`, which are in no candidate frame.
+Two features that are not in the paper become further local conditions: `max_gap`, the largest distance between
+neighbouring rows of a frame, and rows with a missing attribute under `nulls="break"`, which are in no candidate frame.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
 
 
 class StreamTuple(NamedTuple):
-    """One tuple of a group: its `on`, what the scheme reads by name, and whether it can be in no frame."""
+    """One row of a group: its `on`, the scheme's inputs by name, and whether it breaks frames."""
 
     on: float
     values: Mapping[str, Any]
@@ -60,11 +61,11 @@ class StreamTuple(NamedTuple):
 
 
 Stream: TypeAlias = Sequence[StreamTuple]
-"""The tuples of one group in order (definition 1, bounded)."""
+"""The rows of one group in order (definition 1, bounded)."""
 
 
 class Frame(NamedTuple):
-    """A final frame: the positions of its tuples and of the tuple that ended it (None: the stream ended first)."""
+    """A final frame: the positions of its rows and of the row that ended it (None: the stream ended first)."""
 
     members: tuple[int, ...]
     closed_at: int | None
@@ -73,12 +74,12 @@ class Frame(NamedTuple):
 
     @property
     def interval(self) -> Interval:
-        """From its first to its last tuple."""
+        """The interval from its first to its last row."""
         return Interval(self.members[0], self.members[-1], self.label)
 
 
 def settle_nulls(scheme: Scheme, stream: Stream) -> list[StreamTuple]:
-    """The stream after the scheme's policy for null and NaN values: tuples are left out, marked, or taken as false."""
+    """Apply the scheme's policy for null and NaN values: rows are left out, marked, or read as false."""
     settled = []
     for on, values, _ in stream:
         names = (*scheme.predicates, *scheme.attributes)
@@ -94,7 +95,7 @@ def settle_nulls(scheme: Scheme, stream: Stream) -> list[StreamTuple]:
 
 
 def final_frames(scheme: Scheme, stream: Stream) -> list[Frame]:
-    """The frames of a stream whose nulls are settled, in the order of their numbers (definition 4).
+    """Return the frames of a stream whose nulls are settled, in the order of their numbers (definition 4).
 
     >>> ticks = [StreamTuple(i, {"hit": i != 2}) for i in range(4)]
     >>> for frame in final_frames(Threshold("hit"), ticks):
@@ -114,7 +115,7 @@ def final_frames(scheme: Scheme, stream: Stream) -> list[Frame]:
 
 
 def candidate_frames(scheme: Scheme, stream: Stream) -> set[Interval]:
-    """The intervals of a stream for which the scheme's local condition holds, with their labels (definition 3)."""
+    """Return the intervals for which the scheme's local condition holds, with their labels (definition 3)."""
     within_gap = [i for i in possible_frames(len(stream)) if _keep_together(scheme, stream[i.first : i.last + 1])]
     candidates = {
         Interval(first, last, label)
@@ -136,30 +137,30 @@ def _frame(interval: Interval, stream: Stream, *, complete: bool = True, ends_it
 
 
 def _keep_together(scheme: Scheme, extent: Stream) -> bool:
-    """Whether tuples may be in one frame at all: none of them breaks it, and no two neighbours are too far apart."""
+    """Return whether rows may share a frame: none breaks it, and no neighbours are too far apart."""
     breaks = any(t.breaks for t in extent)
     return not breaks and (scheme.max_gap is None or _are_close(extent, scheme.max_gap))
 
 
 def _are_close(extent: Stream, gap: Duration) -> bool:
-    """Whether no two neighbours are further apart than a gap."""
+    """Return whether no two neighbours are further apart than a gap."""
     return all(distance(b.on, a.on) <= length(gap, b.on) for a, b in pairwise(extent))
 
 
 def distance(later: float, earlier: float) -> float:
-    """How far two values are apart: equal infinities not at all, and integers by no more than `LARGEST`."""
+    """Return the distance between two values: 0 for equal infinities, and at most `LARGEST` for integers."""
     apart = 0 if later == earlier else later - earlier
     return min(apart, LARGEST) if isinstance(apart, int) else apart
 
 
 def length(duration: Duration, on: float) -> float:
-    """A duration as a number on the clock of `on`: its own, or microseconds; with integers no more than `LARGEST`."""
+    """Return a duration as a number on the clock of `on`, in its unit or microseconds; integers at most `LARGEST`."""
     number = duration if isinstance(duration, int | float) else parse_duration(duration)
     return min(number, LARGEST) if isinstance(on, int) else number
 
 
 def _labels(scheme: Scheme, extent: Stream) -> Iterable[Label]:
-    """The labels under which an extent satisfies the local condition; none if it does not."""
+    """Return the labels under which an extent satisfies the local condition, if any."""
     match scheme:
         case Threshold():
             return [(1,) if scheme.segments else ()] if _is_episode(scheme, extent) else []
@@ -181,7 +182,7 @@ def _labels(scheme: Scheme, extent: Stream) -> Iterable[Label]:
 
 
 def _is_episode(scheme: Threshold, extent: Stream) -> bool:
-    """All tuples satisfy the predicate; with hysteresis the first does, and none satisfies `close`."""
+    """Return whether all rows satisfy the predicate or, with hysteresis, the first does and none satisfies `close`."""
     if scheme.close is None:
         holds = all(t.values["hit"] for t in extent)
     else:
@@ -192,7 +193,7 @@ def _is_episode(scheme: Threshold, extent: Stream) -> bool:
 
 
 def _cell(value: float, grid: Any) -> int:
-    """The one cell that the definition of boundary frames gives a value."""
+    """Return the one cell that the definition of boundary frames assigns to a value."""
     if not isinstance(grid, tuple) and abs(value / grid) > FARTHEST_CELL:
         return LARGEST_CELL if value > 0 else SMALLEST_CELL
     return next(n for n in _nearby_cells(value, grid) if _is_in_cell(value, grid, n))
@@ -209,7 +210,7 @@ def _is_in_cell(value: float, grid: Grid, n: int) -> bool:
 
 
 def _has_moved(scheme: Delta, extent: Stream) -> bool:
-    """The range, or the distance to the first, compares with the limit: for all attributes, or (minimal) for any."""
+    """Compare the range, or the distance to the first row, with the limits: all must hold, or any if minimal."""
     compares = COMPARISONS[scheme.op]
     outcomes = []
     for name, limit in scheme.limits.items():
@@ -221,7 +222,7 @@ def _has_moved(scheme: Delta, extent: Stream) -> bool:
 
 
 def _has_reached(scheme: Aggregate, extent: Stream) -> bool:
-    """The aggregate of the extent is past the limit; for maximal frames, the running aggregate never is."""
+    """Return whether the aggregate is past the limit; for maximal frames, whether the running aggregate never is."""
     compares = COMPARISONS[scheme.op]
     values = [tuple(t.values[name] for name in scheme.aggregate.columns) or (0.0,) for t in extent]
     running = [aggregated(scheme.aggregate, values[: n + 1]) for n in range(len(values))]
@@ -231,7 +232,7 @@ def _has_reached(scheme: Aggregate, extent: Stream) -> bool:
 
 
 def aggregated(aggregate: AggregateFunction, values: Sequence[tuple[float, ...]]) -> float | None:
-    """An aggregate of some rows by its own four functions, uncompiled; None where it is not defined."""
+    """Return the aggregate of some rows by its own uncompiled functions, or None if it is undefined."""
     if len(values) < aggregate.needs:
         return None
     kind, options = type(aggregate), aggregate.last_arguments(integral=False)
@@ -246,10 +247,10 @@ def aggregated(aggregate: AggregateFunction, values: Sequence[tuple[float, ...]]
 
 
 def _from_the_left(scheme: Delta | Aggregate, stream: Stream) -> list[Frame]:
-    """The longest (shortest) candidate from the first tuple on, then from the tuple after it, and so on.
+    """Return the longest (or shortest) candidate from the first row on, then from the row after it, and so on.
 
-    Where no candidate starts: a tuple that can be in no maximal frame is left out; what can become no minimal frame any
-    more, up to the end or the next cut, is reported as incomplete.
+    If no candidate starts at a row: for maximal frames, the row is left out. For minimal frames, the rows up to the end
+    or the next cut are reported as an incomplete frame.
     """
     candidates = candidate_frames(scheme, stream)
     frames = []

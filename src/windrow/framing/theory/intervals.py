@@ -1,7 +1,7 @@
-"""Intervals of a stream, and what can be said of a set of them: definitions 2, 4 and 5 of "Frames" (2016).
+"""Intervals of a stream, and properties of sets of intervals: definitions 2, 4 and 5 of "Frames" (2016).
 
-A *framing* is any set of intervals. The functions here try everything by brute force, so they are for small streams:
-they say what is true, not how to find it fast.
+A *framing* is any set of intervals. All functions are brute force and meant for small streams: they define what is
+true, not how to compute it fast.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from itertools import chain, combinations, pairwise
 from typing import NamedTuple, TypeAlias
 
 Label: TypeAlias = tuple[int, ...]
-"""What tells apart frames of different kinds over the same tuples: cells, or on and off."""
+"""Distinguishes frames of different kinds over the same rows: cells, or on and off."""
 
 
 class Interval(NamedTuple):
-    """Consecutive tuples, by the positions of the first and the last in their stream; so ties in `on` do no harm."""
+    """Consecutive rows, as positions of the first and the last in their stream, so ties in `on` do not matter."""
 
     first: int
     last: int
@@ -23,7 +23,7 @@ class Interval(NamedTuple):
 
     @property
     def extent(self) -> range:
-        """The positions of its tuples."""
+        """The positions of its rows."""
         return range(self.first, self.last + 1)
 
     @property
@@ -32,21 +32,21 @@ class Interval(NamedTuple):
         return Interval(self.first, self.last)
 
     def contains(self, other: Interval) -> bool:
-        """Whether it has all tuples of the other."""
+        """Return whether it contains all rows of the other interval."""
         return self.first <= other.first and other.last <= self.last
 
     def overlaps(self, other: Interval) -> bool:
-        """Whether the two share a tuple."""
+        """Return whether the two intervals share a row."""
         return self.first <= other.last and other.first <= self.last
 
 
 Framing: TypeAlias = Collection[Interval]
 Condition: TypeAlias = Callable[[Framing], bool]
-"""A global condition: it holds for a framing or it does not."""
+"""A global condition, which holds for a framing or does not."""
 
 
 def possible_frames(n: int) -> list[Interval]:
-    """All intervals of a stream of `n` tuples (definition 2).
+    """Return all intervals of a stream of `n` rows (definition 2).
 
     >>> [interval[:2] for interval in possible_frames(2)]
     [(0, 0), (0, 1), (1, 1)]
@@ -54,11 +54,11 @@ def possible_frames(n: int) -> list[Interval]:
     return [Interval(first, last) for first in range(n) for last in range(first, n)]
 
 
-# Closures of a scheme's candidate frames (definition 5). They are about intervals, whatever their labels.
+# Closures of a scheme's candidate frames (definition 5). They concern intervals and ignore labels.
 
 
 def has_union_closure(candidates: Framing) -> bool:
-    """Whether the union of any two overlapping candidates is a candidate.
+    """Return whether the union of any two overlapping candidates is a candidate.
 
     >>> has_union_closure([Interval(0, 1), Interval(1, 2)])
     False
@@ -70,13 +70,13 @@ def has_union_closure(candidates: Framing) -> bool:
 
 
 def has_sub_interval_closure(candidates: Framing) -> bool:
-    """Whether every interval within a candidate is a candidate."""
+    """Return whether every interval within a candidate is a candidate."""
     bare = {candidate.bare for candidate in candidates}
     return all(Interval(i, j) in bare for a in bare for i in a.extent for j in range(i, a.last + 1))
 
 
 def has_super_interval_closure(candidates: Framing, n: int) -> bool:
-    """Whether every interval, of a stream of `n` tuples, that contains a candidate is a candidate."""
+    """Return whether every interval of a stream of `n` rows that contains a candidate is a candidate."""
     bare = {candidate.bare for candidate in candidates}
     return all(possible in bare or not any(map(possible.contains, bare)) for possible in possible_frames(n))
 
@@ -85,37 +85,37 @@ def has_super_interval_closure(candidates: Framing, n: int) -> bool:
 
 
 def covered(framing: Framing) -> set[int]:
-    """The positions of all tuples that are in a frame."""
+    """Return the positions of all rows that are in a frame."""
     return set(chain.from_iterable(frame.extent for frame in framing))
 
 
 def is_covering(framing: Framing, candidates: Framing) -> bool:
-    """Whether every tuple of every candidate is in a frame (definition 5)."""
+    """Return whether every row of every candidate is in a frame (definition 5)."""
     return covered(candidates) <= covered(framing)
 
 
 def is_maximal(framing: Framing, candidates: Framing) -> bool:
-    """Whether no candidate of the same label properly contains a frame."""
+    """Return whether no candidate of the same label properly contains a frame."""
     return not any(c != f and c.label == f.label and c.contains(f) for f in framing for c in candidates)
 
 
 def is_minimal(framing: Framing, candidates: Framing) -> bool:
-    """Whether no candidate of the same label lies properly within a frame."""
+    """Return whether no candidate of the same label lies properly within a frame."""
     return not any(c != f and c.label == f.label and f.contains(c) for f in framing for c in candidates)
 
 
 def is_maximal_from_its_start(framing: Framing, candidates: Framing) -> bool:
-    """Whether no candidate with the first tuple of a frame is longer: what lemma 2 needs, see `theory`."""
+    """Return whether no candidate with the same first row as a frame is longer, as lemma 2 needs (see `theory`)."""
     return all(is_maximal([f], [c for c in candidates if c.first == f.first]) for f in framing)
 
 
 def is_minimal_from_its_start(framing: Framing, candidates: Framing) -> bool:
-    """Whether no candidate with the first tuple of a frame is shorter: what lemma 2 needs, see `theory`."""
+    """Return whether no candidate with the same first row as a frame is shorter, as lemma 2 needs (see `theory`)."""
     return all(is_minimal([f], [c for c in candidates if c.first == f.first]) for f in framing)
 
 
 def is_drained(framing: Framing, holds: Condition) -> bool:
-    """Whether the conditions hold, and no frame can be removed without violating them.
+    """Return whether the conditions hold, and no frame can be removed without violating them.
 
     >>> everything = [Interval(0, 3)]
     >>> is_drained([Interval(0, 2), Interval(2, 3)], lambda framing: is_covering(framing, everything))
@@ -127,33 +127,33 @@ def is_drained(framing: Framing, holds: Condition) -> bool:
 
 
 def is_saturated(framing: Framing, candidates: Framing, holds: Condition) -> bool:
-    """Whether the conditions hold, and no candidate can be added without violating them."""
+    """Return whether the conditions hold, and no candidate can be added without violating them."""
     return holds(framing) and not any(holds([*framing, c]) for c in candidates if c not in framing)
 
 
 def is_separated(framing: Framing) -> bool:
-    """Whether there is at least one tuple between any two frames."""
+    """Return whether there is at least one row between any two frames."""
     ordered = sorted(framing)
     return all(after.first - before.last > 1 for before, after in pairwise(ordered))
 
 
 def is_overlapping(framing: Framing) -> bool:
-    """Whether some tuple is in more than one frame."""
+    """Return whether some row is in more than one frame."""
     return sum(len(frame.extent) for frame in framing) > len(covered(framing))
 
 
 def is_partitioning(framing: Framing, tuples: Collection[int]) -> bool:
-    """Whether each of the tuples, and no other, is in exactly one frame."""
+    """Return whether each of the given rows, and no other, is in exactly one frame."""
     return covered(framing) == set(tuples) and not is_overlapping(framing)
 
 
 def framings(candidates: Framing, holds: Condition) -> Iterator[tuple[Interval, ...]]:
-    """All framings, of all subsets of the candidates, for which the conditions hold (definition 4)."""
+    """Return all framings, over all subsets of the candidates, for which the conditions hold (definition 4)."""
     ordered = sorted(candidates)
     subsets = chain.from_iterable(combinations(ordered, size) for size in range(len(ordered) + 1))
     return (subset for subset in subsets if holds(subset))
 
 
 def is_unique(candidates: Framing, holds: Condition) -> bool:
-    """Whether there is exactly one framing for which the conditions hold."""
+    """Return whether exactly one framing satisfies the conditions."""
     return len(list(framings(candidates, holds))) == 1
