@@ -160,7 +160,7 @@ def _parse(text: str) -> tuple[exp.Expr, list[str]]:
 
 
 def literal_patterns(text: str) -> list[str]:
-    """Return the literal regular expressions in a condition that has no backslash.
+    """Return the literal regular expressions in a condition; none if it has a backslash.
 
     >>> literal_patterns("road rlike '(' and not regexp_like(road, 'A[0-9]')")
     ['(', 'A[0-9]']

@@ -107,7 +107,7 @@ class GroupStore:
     def find(self, hashes: npt.NDArray[np.int64], until: int | None = None) -> Entries | None:
         """Return the entries of keys with these hashes and of groups that are due by `until`; None if there are none.
 
-        The result may include a few other keys.
+        Hash collisions may add the entries of a few other keys.
         """
         if until is not None:
             hashes = np.union1d(hashes, self._overdue(until))

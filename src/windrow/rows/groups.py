@@ -148,7 +148,7 @@ def _look_up(values: Any, table: Any, base: int, codes: Any, met: Any, size: int
 
 @njit(cache=True)
 def order_of(group: Any, on: Any, last: Any) -> int:
-    """Check how a batch continues each group and update `last`: 0 in order, 1 with ties, 2 out of order."""
+    """Return how a batch continues each group (0 in order, 1 with ties, 2 out of order), and update `last`."""
     found = 0
     for i in range(on.size):
         g = group[i]

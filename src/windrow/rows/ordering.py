@@ -59,7 +59,7 @@ def read_in_order(reader: Reader, table: pa.Table) -> RowBatch:
 
 
 def _sorted_rows(reader: Reader, table: pa.Table) -> npt.NDArray[np.int64]:
-    """Sort rows by `on`, by the columns of `order_by` and by all columns that the query reads, in Spark's order."""
+    """Return the row indices sorted by `on`, `order_by` and all columns that the query reads, in Spark's order."""
     layout = reader.layout
     keys = [table.column(name) for name in (layout.on, *layout.order_by)]
     keys += [evaluate(table).cast(pa.int8()) for evaluate in layout.predicates.values()]
@@ -71,7 +71,7 @@ def _sorted_rows(reader: Reader, table: pa.Table) -> npt.NDArray[np.int64]:
 
 
 def sorted_as_spark(keys: Iterable[pa.ChunkedArray]) -> npt.NDArray[np.int64]:
-    """Return the rows in ascending order of several columns, in Spark's order; the sort is stable."""
+    """Return the row indices in ascending order of several columns, in Spark's order; the sort is stable."""
     columns: dict[str, pa.Array] = {}
     for i, key in enumerate(keys):
         # Spark sorts nulls first and NaN last; Arrow would put both at the end.

@@ -27,7 +27,7 @@ What = TypeVar("What")
 
 @dataclass(frozen=True)
 class Query(Generic[What]):
-    """The subject of a query, the columns it needs by role, and their types.
+    """A resolved query: what to compute, the columns it needs by role, and their types.
 
     A task needs to know nothing else.
     """

@@ -37,7 +37,7 @@ def check_that(holds: bool | np.bool_, what: str) -> None:
 
 
 def check_indices(name: str, indices: npt.NDArray[Any], size: int, least: int = 0) -> None:
-    """Reject indices that are outside `size` places; `least` is -1 if that stands for none.
+    """Reject indices below `least` or not below `size`; `least` is -1 if that stands for none.
 
     >>> check_indices("groups", np.array([0, 3]), 3)
     Traceback (most recent call last):

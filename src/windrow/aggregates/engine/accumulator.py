@@ -39,7 +39,7 @@ class LimitError(DataError):
 
 @contextmanager
 def naming(which: Callable[[int], str]) -> Iterator[None]:
-    """Append what `which` returns for the state to the error for too many values; "" appends nothing."""
+    """Name the state in the error for too many values, with the text that `which` returns; "" adds nothing."""
     try:
         yield
     except LimitError as problem:

@@ -37,7 +37,7 @@ class States:
         return States(self.seen[rows], self.numbers[rows], runs, self.kind)
 
     def keep(self, rows: Indices) -> States:
-        """Return some distinct states without copying large parts; the original must not be used again."""
+        """Return the given distinct states without copying large parts; the original must not be used again."""
         runs = None if self.runs is None else growing.kept(self.runs, rows)
         return States(self.seen[rows], self.numbers[rows], runs, self.kind)
 

@@ -286,7 +286,7 @@ def copied(runs: ValueRuns, rows: Indices) -> ValueRuns:
 
 
 def kept(runs: ValueRuns, rows: Indices) -> ValueRuns:
-    """Return some distinct runs; the pool is reused unless most of it has become unused."""
+    """Return the given runs, which must be distinct; the pool is reused unless most of it has become unused."""
     left = runs._replace(spans=runs.spans[rows])
     return _with_room(left, 0) if runs.values.size > 1024 + 8 * int(left.spans[:, ROOM].sum()) else left
 
