@@ -1,7 +1,7 @@
 """Aggregates of frequencies: the most frequent values, and the number of distinct values.
 
-Aggregates with several values return a list of structs with the fields `value` and `count`, most frequent first; ties
-are in order of value. All NaN are one value, and so are both zeros, as in Spark.
+A result of several values is a list of structs with the fields `value` and `count`, most frequent first; ties are in
+order of value. All NaN are one value, and so are both zeros, as in Spark.
 """
 
 from __future__ import annotations

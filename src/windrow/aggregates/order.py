@@ -197,9 +197,9 @@ class Quantile(_Quantile):
         From 0 (the smallest value) to 1 (the largest).
     eps
         The share of all values by which the rank may be off. If it is given, frames and windows keep a summary of about
-            1 / eps values instead of all values, and all plans agree within `eps`. Up to 2 / eps values are exact.
-        max_values
-            The largest number of distinct values per frame without `eps`; more raise an error.
+        1 / eps values instead of all values, and all plans agree within `eps`. Up to 2 / eps values are exact.
+    max_values
+        The largest number of distinct values per frame without `eps`; more raise an error.
 
     Examples
     --------
