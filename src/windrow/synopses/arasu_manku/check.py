@@ -1,8 +1,7 @@
-"""Validation of saved blocks, so that compiled code finds all parts of them in place and each block that it needs.
+"""Validation of saved blocks, so that compiled code finds every part in bounds and every block it needs.
 
-At rest, between two elements, nothing is wanted; parts lie one after the other without gaps; every block that is in the
-window, and that a window of today or of later can need, is on a shelf; and the runs and blocks under construction that
-lead to the next ones are there.
+Between two values, no room is requested; parts are contiguous; every block in the window that a current or later window
+can need is on a shelf; and the runs and blocks under construction that lead to the next ones exist.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from windrow.synopses.jit import LEAST
 from windrow.synopses.total_order import Keys
 
 MOST = 1 << 60
-"""More elements than there can have been; twice as many are still within 64 bits."""
+"""More values than there can have been; twice as many still fit in 64 bits."""
 WIDEST = 1 << 44
-"""More elements than a window can have; the levels that are left are enough for it to grow."""
+"""More values than a window can have; the remaining levels leave room for growth."""
 
 
 class Finished(NamedTuple):
-    """The blocks on all shelves: their level, number and first `on`, from the oldest to the newest of a level."""
+    """The blocks on all shelves: level, number and first `on`, from the oldest to the newest of each level."""
 
     level: Keys
     number: Keys
@@ -45,7 +44,7 @@ class Finished(NamedTuple):
 
 
 def check_blocks(terms: Terms, blocks: Blocks) -> None:
-    """Refuse saved blocks that kernels could leave, or among which one that they need is missing."""
+    """Raise for saved blocks with which kernels would run out of bounds, or that lack a required block."""
     _check_cursors(terms, blocks)
     _check_layout(terms, blocks)
     _check_making(terms, blocks)
@@ -73,7 +72,7 @@ def _check_cursors(terms: Terms, blocks: Blocks) -> None:
 
 
 def _check_layout(terms: Terms, blocks: Blocks) -> None:
-    """Refuse parts that do not lie one after the other in their arrays."""
+    """Raise unless parts are contiguous in their arrays."""
     making, shelves, each = blocks.making, blocks.shelves, entries_of_shelves(terms)
     check_that(not making["wanted"].any() and not shelves["wanted"].any(), "no room that is still wanted")
     _check_parts("summaries", making, "start", np.ones(LEVELS, np.int64), blocks.summary.shape[1])
@@ -94,7 +93,7 @@ def _check_parts(what: str, rows: Rows, start: str, each: Keys, total: int) -> N
 
 
 def _check_making(terms: Terms, blocks: Blocks) -> None:
-    """Refuse blocks under construction of impossible forms, and summaries and runs that are not in order."""
+    """Raise for impossible blocks under construction, and for unsorted summaries and runs."""
     making, n, level = blocks.making, int(blocks.cursors[N]), np.arange(LEVELS)
     alive, spacing = making["alive"] == ALIVE, making["spacing"]
     check_that(np.isin(making["alive"], (0, ALIVE, RETIRING)).all(), "levels that are in use or not")
@@ -120,7 +119,7 @@ def _check_summary(terms: Terms, blocks: Blocks, level: int, n: int) -> None:
     taken = (n & ((1 << level) - 1)) >> cadence << cadence
     check_that((value[1:] >= value[:-1]).all() and (g > 0).all() and (g <= taken).all(), "sorted summaries")
     if not terms.frequencies:
-        # Of a block that no window will have, runs may be missing.
+        # A block that no window will contain may lack runs.
         whole = g.sum() == taken or row["since"] <= _horizon(terms, blocks)
         check_that(whole and g.sum() <= taken, f"a summary of {taken} values at level {level}, got {g.sum()}")
         most = int(0.5**cadence * taken)
@@ -128,7 +127,7 @@ def _check_summary(terms: Terms, blocks: Blocks, level: int, n: int) -> None:
 
 
 def _check_shelves(terms: Terms, blocks: Blocks) -> Finished:
-    """Refuse finished blocks whose entries are not in order or do not fit; gives the blocks."""
+    """Return the finished blocks; raise if their entries are unsorted or do not fit."""
     each, (level, _), found = entries_of_shelves(terms), shelf_labels(terms), []
     for shelf in _oldest_first(terms, blocks):
         row, size = blocks.shelves[shelf], int(each[shelf])
@@ -149,13 +148,13 @@ def _check_shelves(terms: Terms, blocks: Blocks) -> Finished:
 
 
 def _oldest_first(terms: Terms, blocks: Blocks) -> list[int]:
-    """The shelves that hold blocks, by level; the larger the spacing, the older the blocks."""
+    """Return the shelves that hold blocks, by level; the larger the spacing, the older the blocks."""
     held = np.flatnonzero(blocks.shelves["held"])
     return sorted(held.tolist(), key=lambda shelf: (shelf // terms.classes, -shelf))
 
 
 def _check_since(terms: Terms, blocks: Blocks, finished: Finished) -> None:
-    """Refuse blocks that start at the same element but not at the same time, or before it but later."""
+    """Raise for blocks that start at the same value but not at the same time, or whose times are out of order."""
     n, level = int(blocks.cursors[N]), np.arange(LEVELS)
     begun = np.flatnonzero(n & ((1 << level) - 1) > 0)
     position = np.concatenate([finished.number << finished.level, n >> begun << begun])
@@ -171,7 +170,7 @@ def _check_since(terms: Terms, blocks: Blocks, finished: Finished) -> None:
 
 
 def _check_presence(terms: Terms, blocks: Blocks, finished: Finished) -> None:
-    """Refuse a state in which a block is missing that some window of now or later is to be covered by."""
+    """Raise if a block that the cover of a current or later window needs is missing."""
     n, start = int(blocks.cursors[N]), _window_start(terms, blocks, finished)
     check_that(n - start <= WIDEST or terms.fixed, f"a window of at most {WIDEST} elements, got {n - start}")
     for level in range(LEVELS):
@@ -187,7 +186,7 @@ def _check_presence(terms: Terms, blocks: Blocks, finished: Finished) -> None:
 
 
 def _window_start(terms: Terms, blocks: Blocks, finished: Finished) -> int:
-    """The first position in the window, as kernels find it; a block that was begun there must be later."""
+    """Return the first position in the window, as kernels find it; a block begun in the window must not be earlier."""
     n, out = int(blocks.cursors[N]), _horizon(terms, blocks)
     if terms.fixed:
         return max(0, n - terms.length)
@@ -200,12 +199,12 @@ def _window_start(terms: Terms, blocks: Blocks, finished: Finished) -> int:
 
 
 def _horizon(terms: Terms, blocks: Blocks) -> int:
-    """The latest `on` that has left the window."""
+    """Return the latest `on` that has left the window."""
     return max(LEAST, int(blocks.cursors[NEWEST]) - terms.length)
 
 
 def _check_begun(terms: Terms, blocks: Blocks, level: int, n: int, start: int) -> None:
-    """Refuse a block under construction that is not made, or not as it must be."""
+    """Raise for a block under construction that is missing or malformed."""
     row, begun = blocks.making[level], n >> level << level
     if begun == n:
         return

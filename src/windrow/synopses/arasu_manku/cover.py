@@ -1,4 +1,4 @@
-"""Answering from blocks: the window is covered by few of them, and their entries are looked through together."""
+"""Answers from blocks: a few of them cover the window, and their entries are searched together."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from windrow.synopses.base import Numbers
 from windrow.synopses.total_order import Keys
 
 FIRST, LAST, SHORTEST, SIZE = 0, 1, 2, 3
-"""Of a cover: its first position and the one after its last, its shortest level, and how many blocks it has."""
+"""Fields of a cover's span: its first position, the one after its last, its shortest level, and its number of blocks.
+"""
 
 
 class Cover(NamedTuple):
-    """Blocks that cover a window without the short ends: where their entries are, how many, and their spacing."""
+    """Blocks that cover a window without its short ends: where their entries start, how many, and their spacing."""
 
     span: Keys
     start: Keys
@@ -28,14 +29,14 @@ class Cover(NamedTuple):
 
 @njit(cache=True)
 def empty_cover() -> Cover:
-    """A cover of nothing, with room for any."""
+    """Return an empty cover with room for any."""
     most = 2 * LEVELS
     return Cover(np.full(4, -1, np.int64), np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64))
 
 
 @njit(cache=True)
 def _oldest_in_window(terms: Terms, blocks: Blocks, level: int) -> int:
-    """The number of the oldest block of a level that is still in the window; -1 if there is none."""
+    """Return the number of the oldest block of a level that starts in the window, or -1."""
     shelves, newest = blocks.shelves, blocks.cursors[NEWEST]
     for shelf in range((level + 1) * terms.classes - 1, level * terms.classes - 1, -1):
         low, high = 0, shelves[shelf].held
@@ -57,7 +58,7 @@ def _oldest_in_window(terms: Terms, blocks: Blocks, level: int) -> int:
 
 @njit(cache=True)
 def window_start(terms: Terms, blocks: Blocks) -> int:
-    """The first position in the window; if windows may shrink, the first one that a block in the window starts at."""
+    """Return the first position in the window or, if windows may shrink, the first at which a block in it starts."""
     n = blocks.cursors[N]
     if terms.fixed:
         return max(0, n - terms.length)  # type: ignore[no-any-return]
@@ -71,7 +72,7 @@ def window_start(terms: Terms, blocks: Blocks) -> int:
 
 @njit(cache=True)
 def _find(terms: Terms, blocks: Blocks, cover: Cover, level: int, number: int) -> bool:
-    """Add a block to a cover; those in the window are all there, so the numbers tell how far it is from the newest."""
+    """Add a block to a cover. All blocks in the window exist, so its number gives its distance from the newest."""
     shelves, newest = blocks.shelves, -1
     back = 0
     for k in range(terms.classes):
@@ -98,7 +99,7 @@ def _find(terms: Terms, blocks: Blocks, cover: Cover, level: int, number: int) -
 
 @njit(cache=True)
 def update_cover(terms: Terms, blocks: Blocks, cover: Cover) -> bool:
-    """Cover the window of now; False if the cover has not changed."""
+    """Cover the current window; return False if the cover has not changed."""
     n, start = blocks.cursors[N], window_start(terms, blocks)
     shortest = 0
     while n - start >= terms.reach << shortest:
@@ -121,7 +122,7 @@ def update_cover(terms: Terms, blocks: Blocks, cover: Cover) -> bool:
 
 @njit(cache=True)
 def _above(values: Keys, low: int, high: int, pivot: int, equal: bool) -> int:
-    """The first of sorted values, from `low` to `high`, that is above a pivot or, with `equal`, equal to it."""
+    """Return the first of the sorted values from `low` to `high` above a pivot or, with `equal`, equal to it."""
     while low < high:
         middle = (low + high) // 2
         if values[middle] < pivot or (not equal and values[middle] == pivot):
@@ -133,10 +134,10 @@ def _above(values: Keys, low: int, high: int, pivot: int, equal: bool) -> int:
 
 @njit(cache=True)
 def select(values: Keys, cover: Cover, rank: int, low: Keys, high: Keys, cut: Keys) -> int:
-    """The smallest entry of a cover up to which its blocks have at least `rank` elements, as far as can be told.
+    """Return the smallest entry of a cover up to which its blocks have an estimated `rank` values or more.
 
-    An entry that has i entries of a block of spacing w up to it has from iw to (i + 1)w - 1 elements there up to it, so
-    iw + (w - 1)/2 is the best guess. Entries are halved around a pivot from the block with most entries in question.
+    If i entries of a block of spacing w are at most v, then iw to (i + 1)w - 1 values of the block are, so iw + (w -
+    1)/2 is the best estimate. The search halves the candidates around a pivot from the block with the most candidates.
     """
     many, doubt = cover.span[SIZE], 0
     for b in range(many):
@@ -164,7 +165,7 @@ def select(values: Keys, cover: Cover, rank: int, low: Keys, high: Keys, cut: Ke
 
 @njit(cache=True)
 def answer_quantiles(blocks: Blocks, cover: Cover, phi: Numbers, out: Keys) -> None:
-    """The quantiles of what is covered."""
+    """Write the quantiles of the covered values."""
     covered = cover.span[LAST] - cover.span[FIRST]
     room = np.empty((3, cover.span[SIZE]), np.int64)
     for k in range(phi.size):

@@ -1,4 +1,4 @@
-"""Heavy hitters of a sliding window, in the manner of Arasu and Manku: blocks at many levels that count values."""
+"""Heavy hitters of a sliding window by Arasu and Manku: blocks at many levels that count values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from windrow.synopses.total_order import Keys, to_keys, to_numbers
 
 @njit(cache=True)
 def _doubt(terms: Terms, blocks: Blocks, cover: Cover, phi: float) -> float:
-    """By how much a value of the share `phi` may be counted too low: in blocks, and in the uncovered ends."""
+    """Return by how much the count of a value with share `phi` may be too low, in blocks and in the uncovered ends."""
     doubt = 0.0
     for b in range(cover.span[SIZE]):
         if cover.spacing[b]:
@@ -34,7 +34,7 @@ def _doubt(terms: Terms, blocks: Blocks, cover: Cover, phi: float) -> float:
 
 @njit(cache=True)
 def _frequent(terms: Terms, blocks: Blocks, cover: Cover, phi: float) -> tuple[Keys, Keys]:
-    """The values that may have the share `phi`, and how often each was counted at least, in order of value."""
+    """Return the values that may have the share `phi` and their least counts, in order of value."""
     total = cover.size[: cover.span[SIZE]].sum()
     values, counts, to = np.empty(total, np.int64), np.empty(total, np.int64), 0
     for b in range(cover.span[SIZE]):
@@ -58,10 +58,10 @@ def _frequent(terms: Terms, blocks: Blocks, cover: Cover, phi: float) -> tuple[K
 
 
 class ArasuMankuHeavyHitters(Synopsis):
-    """All values that make up the share `phi` of the window, and none that makes up less than `phi - eps`.
+    """A synopsis of all values with a share of at least `phi` of the window, and none with less than `phi - eps`.
 
-    The answer is what the aggregate gives: a list of values with their counts, most frequent first. A count is never
-    too high, and too low by at most eps·N.
+    The answer is that of the aggregate: a list of values with their counts, most frequent first. Counts are never too
+    high, and too low by at most eps·N.
 
     >>> import numpy as np, windrow as wr
     >>> from windrow.synopses.base import Accuracy, Retention
@@ -91,7 +91,7 @@ class ArasuMankuHeavyHitters(Synopsis):
 
     @classmethod
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
-        """Why this synopsis does not apply; None if it does."""
+        """Return why this synopsis does not apply, or None if it applies."""
         phi = getattr(aggregate, "phi", None)
         if phi is None:
             return f"it tells heavy hitters, and {aggregate!r} are none"
@@ -100,7 +100,7 @@ class ArasuMankuHeavyHitters(Synopsis):
         return why_not_eps(accuracy)
 
     def update(self, on: Instants, x: Numbers) -> None:
-        """Take in the next elements, in order."""
+        """Add the next values, in order."""
         on, x = as_instants(on), np.asarray(x)
         check_elements(on, x, np.dtype(np.float64))
         if self.timed:
@@ -108,7 +108,7 @@ class ArasuMankuHeavyHitters(Synopsis):
         self._kept.take(on, to_keys(x))
 
     def query(self) -> Any:
-        """The heavy hitters of the elements in the window now, most frequent first; None if it is empty."""
+        """Return the heavy hitters of the window, most frequent first, or None if it is empty."""
         cover = self._kept.cover()
         if cover is None:
             return None
@@ -117,7 +117,7 @@ class ArasuMankuHeavyHitters(Synopsis):
         return [{"value": float(values[k]), "count": int(counts[k])} for k in falling]
 
     def roll(self, on: Instants, x: Numbers, every: int) -> npt.NDArray[Any]:
-        """Take in elements and answer after each `every` of them, in an array of lists."""
+        """Add values and return the answer after every `every`-th one, as an array of lists."""
         check_every(every)
         answers = np.empty(len(x) // every, object)
         answers[:] = self._step_by_step(on, x, after_each(int(every), len(x)))
@@ -125,15 +125,15 @@ class ArasuMankuHeavyHitters(Synopsis):
 
     @property
     def nbytes(self) -> int:
-        """The memory that the state takes."""
+        """The memory used by the state, in bytes."""
         return self._kept.nbytes
 
     def save(self) -> bytes:
-        """The state as bytes."""
+        """Return the state as bytes."""
         return self._kept.save(type(self).__name__)
 
     def load(self, data: bytes) -> None:
-        """Go on from a saved state."""
+        """Restore a saved state."""
         self._kept.load(type(self).__name__, data)
         self.newest = self._kept.newest
 

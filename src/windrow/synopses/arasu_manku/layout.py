@@ -1,18 +1,10 @@
-"""Blocks of a stream at many levels, each with a small summary: what the synopses of Arasu and Manku are made of.
+"""The layout of the state: blocks of a stream at many levels, each with a small summary.
 
-Elements are numbered from 0; the blocks of level l are the 2^l elements from each multiple of 2^l on. A window is
-covered by few blocks, at most two of a level; the two ends that are left uncovered are short. How short they must be,
-and how exact a block, depends on the smallest window that the block may yet be in: on the window of today if its
-retention is of a fixed size, and on the block's age if windows may shrink. In the words of the paper, all fixed
-sketches F(2^k, ε/2) of a variable one share their blocks; a block that only the larger of them need is thinned out.
+Blocks, covers and the error budget are described in the package's docstring. With windows of N values, the blocks of a
+cover have at least N/reach values, and each may be wrong by N/apart.
 
-With windows of N elements, blocks are as long as N/reach at least, and a block may be wrong by N/apart elements.
-
-The blocks that are finished lie on *shelves*, one for each level and spacing, oldest first: a shelf is a ring of
-places for blocks of the same number of entries. Elements are first sorted in *runs* of 2^i, by merging two runs of
-half the length, and a summary under construction takes in whole runs.
-
-Source: Approximate counts and quantiles over sliding windows (2004).
+Finished blocks lie on *shelves*, one per level and spacing, oldest first. A shelf is a ring of places for blocks with
+the same number of entries. Values are first sorted in *runs* of 2^i, and a summary under construction takes whole runs.
 """
 
 from __future__ import annotations
@@ -26,17 +18,17 @@ import numpy.typing as npt
 from windrow.synopses.total_order import Keys
 
 LEVELS = 48
-"""Enough for 2^48 elements in a window."""
+"""Enough for 2^48 values in a window."""
 
 Rows: TypeAlias = npt.NDArray[np.void]
 
 N, NEWEST, TOP, WANTED_RUNS, TOO_MUCH_ROOM, STARTED = range(6)
-"""The cursors: elements so far, the newest `on` or moment that time went on to, the highest level in use, the room for
-runs that is wanted, whether some room is not needed any more, and for how many elements the blocks that start at them
-were begun."""
+"""Cursors: the number of values so far; the newest `on`, or the time advanced to; the highest level in use; the room
+needed for runs; whether some room is no longer needed; and for how many values the blocks starting there were begun.
+"""
 
 ALIVE, RETIRING = 1, 2
-"""Whether blocks of a level are made, or only those that there are may still be needed; 0 if neither."""
+"""Whether blocks of a level are being made, or only existing ones may still be needed; 0 if neither."""
 
 
 def _rows(*names: str) -> np.dtype[np.void]:
@@ -44,25 +36,25 @@ def _rows(*names: str) -> np.dtype[np.void]:
 
 
 class Terms(NamedTuple):
-    """What is kept: nothing of this changes."""
+    """The constants of a synopsis."""
 
     frequencies: bool
-    """Whether blocks count values, by Misra and Gries; else they keep quantiles, by Greenwald and Khanna."""
+    """Whether blocks count values, by Misra and Gries; otherwise they keep quantiles, by Greenwald and Khanna."""
     fixed: bool
     """Whether windows never shrink."""
     timed: bool
-    """Whether the window is of time; else positions take the place of `on`."""
+    """Whether the window is by time; otherwise positions replace `on`."""
     length: int
     reach: int
     apart: int
     longest: int
-    """The longest runs are of 2^longest elements."""
+    """The longest runs have 2^longest values."""
     classes: int
-    """How many spacings there are at one level."""
+    """The number of spacings per level."""
 
     @classmethod
     def make(cls, frequencies: bool, fixed: bool, timed: bool, length: int, eps: float) -> Terms:
-        """Share out the error: a quarter of it for the uncovered ends, the rest equally for the blocks of a cover."""
+        """Divide the error: a quarter for the uncovered ends, the rest equally among the blocks of a cover."""
         reach = math.ceil(16 / eps)
         levels = math.ceil(math.log2(reach)) + 1
         apart = math.ceil(2 * levels / (0.75 * eps))
@@ -71,16 +63,18 @@ class Terms(NamedTuple):
 
 
 MAKING = _rows("since", "spacing", "alive", "waiting", "held", "room", "start", "wanted")
-"""The block under construction at a level: the `on` of its first element; the logarithm of the distance, in ranks, of
-the quantiles it will keep; whether it is being made at all, see `ALIVE`; whether a run of its length waits for its
-right half; and its summary: tuples, room for tuples, where they start in `summary`, and what room is wanted."""
+"""The block under construction at a level: the `on` of its first value; the logarithm of the spacing, in ranks, of its
+entries; whether it is made at all (see `ALIVE`); whether a run of its length waits for its right half; and its summary:
+tuples, room for tuples, where they start in `summary`, and the room needed.
+"""
 
 SHELF = _rows("first", "held", "room", "places", "entries", "wanted")
-"""The ring of finished blocks of one level and spacing: its oldest place, blocks, room for blocks, where its places
-and its entries start, and what room is wanted. It is shelf `level * classes + spacing - least spacing`."""
+"""The ring of finished blocks of one level and spacing: its oldest place, blocks, room for blocks, where its places and
+its entries start, and the room needed. Its index is `level * classes + spacing - least spacing`.
+"""
 
 PLACE = _rows("number", "since", "used")
-"""A place for a block: its number at its level, the `on` of its first element, and how many entries it has."""
+"""A place for a block: its number at its level, the `on` of its first value, and how many entries it has."""
 
 
 class Blocks(NamedTuple):
@@ -91,15 +85,15 @@ class Blocks(NamedTuple):
     summary: Keys
     """The values, g and Δ of the summaries under construction."""
     runs: Keys
-    """The run of 2^i elements that waits for its right half starts at 2^i."""
+    """The run of 2^i values that waits for its right half starts at 2^i."""
     shelves: Rows
     places: Rows
     entries: Keys
-    """What blocks consist of: values in order and, in the case of frequencies, their counts."""
+    """The contents of blocks: values in order and, for frequencies, their counts."""
 
     @classmethod
     def make(cls, terms: Terms) -> Blocks:
-        """The state before the first element."""
+        """Return the state before the first value."""
         top = min(LEVELS - 1, terms.length.bit_length() - 1) if terms.fixed else terms.longest + 1
         return cls(
             np.array([0, np.iinfo(np.int64).min, top, 0, 0, 0]),
@@ -112,9 +106,9 @@ class Blocks(NamedTuple):
         )
 
     def plain(self) -> dict[str, Keys]:
-        """All arrays by name, as plain numbers."""
+        """Return all arrays by name, as plain integers."""
         return {name: array.view(np.int64) for name, array in self._asdict().items()}
 
     def of_plain(self, arrays: dict[str, Keys]) -> Blocks:
-        """The state that had these plain arrays, in the types of this one."""
+        """Return the state with these plain arrays, in the types of this one."""
         return Blocks(*(arrays[name].view(array.dtype) for name, array in self._asdict().items()))

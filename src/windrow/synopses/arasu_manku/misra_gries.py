@@ -1,11 +1,11 @@
-"""The counters of Misra and Gries, over sorted values: which values are frequent, each counted too low by little.
+"""Misra-Gries counters over sorted values: the frequent values, each with a count that is slightly too low.
 
-Counters lie in two flat arrays, in order of value. A sorted run of new values is merged in at once; if there are then
+Counters are in two flat arrays, in order of value. A sorted run of new values is merged in at once. If there are then
 more than `most` counters, each is lowered by the largest count that is not among the `most` largest, and those that
-reach 0 go. Each time a total of more than `most` times as much is taken away, so that of n values none is counted too
-low by more than n/(most + 1).
+reach 0 are dropped. Lowering by c removes a total of at least (most + 1)·c, so with n values no count is too low by
+more than n/(most + 1).
 
-Source: Finding repeated elements (1982); Mergeable summaries (2012) for merging and lowering many at once.
+Source: Finding repeated elements (1982); Mergeable summaries (2012) for merging and for lowering many at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from windrow.synopses.total_order import Keys
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def count_run(values: Keys, counts: Keys, size: int, run: Keys) -> int:
-    """Merge a sorted run into the counters, for which there must be room; gives the new size."""
+    """Merge a sorted run into the counters, which must have room for it; return the new size."""
     i, k, to = size - 1, run.size - 1, size + run.size - 1
     while k >= 0:
         value, many = run[k], 1
@@ -44,7 +44,7 @@ def count_run(values: Keys, counts: Keys, size: int, run: Keys) -> int:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def keep_most(values: Keys, counts: Keys, size: int, most: int, room: Keys) -> int:
-    """Lower all counters until at most `most` are left; gives the new size. `room` is for as many numbers."""
+    """Lower all counters until at most `most` are left; return the new size. `room` is scratch space."""
     if size <= most:
         return size
     for i in range(size):
@@ -59,7 +59,7 @@ def keep_most(values: Keys, counts: Keys, size: int, most: int, room: Keys) -> i
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def select_smallest(numbers: Keys, size: int, k: int) -> int:
-    """The number that would be at `k` if the numbers were sorted; changes their order."""
+    """Return the number that sorting would place at `k`; reorders the numbers."""
     low, high = 0, size - 1
     while low < high:
         pivot, i, j = numbers[(low + high) // 2], low, high

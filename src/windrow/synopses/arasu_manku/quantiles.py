@@ -1,4 +1,4 @@
-"""Arasu-Manku: quantiles of a sliding window, from blocks of the stream at many levels."""
+"""Arasu-Manku quantiles of a sliding window, from blocks of the stream at many levels."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from windrow.synopses.total_order import Keys
 def _roll(
     terms: Terms, blocks: Blocks, cover: Cover, on: Keys, keys: Keys, at: int, phi: Numbers, due: Due, work: Work
 ) -> int:
-    """Take in elements and give the answers that are due, until there is too little room."""
+    """Add values and give the answers that are due, until there is too little room."""
     while True:
         while is_due(due, at):
             given = due.given[0]
             if due.moments.size:
-                # Blocks whose first element has left are no longer answered from; they are dropped later.
+                # Blocks whose first value has left no longer contribute to answers; they are dropped later.
                 blocks.cursors[NEWEST] = due.moments[given]
             changed = update_cover(terms, blocks, cover)
             covered = cover.span[LAST] - cover.span[FIRST]
@@ -65,15 +65,15 @@ class _ArasuManku(CompiledQuantiles):
 
     @property
     def nbytes(self) -> int:
-        """The memory that the state takes."""
+        """The memory used by the state, in bytes."""
         return self._kept.nbytes
 
     def save(self) -> bytes:
-        """The state as bytes."""
+        """Return the state as bytes."""
         return self._kept.save(type(self).__name__)
 
     def load(self, data: bytes) -> None:
-        """Go on from a saved state."""
+        """Restore a saved state."""
         self._kept.load(type(self).__name__, data)
         self.newest = self._kept.newest
 
@@ -85,7 +85,7 @@ class _ArasuManku(CompiledQuantiles):
 
 
 class ArasuMankuFixed(_ArasuManku):
-    """Quantiles of the last elements, each within eps·N of its rank, in memory that hardly grows with their number.
+    """A synopsis of quantiles of the last N values, each within eps·N ranks, in memory that hardly grows with N.
 
     >>> import numpy as np, windrow as wr
     >>> from windrow.synopses.base import Accuracy, Retention
@@ -103,7 +103,7 @@ class ArasuMankuFixed(_ArasuManku):
 
 
 class ArasuMankuVariable(_ArasuManku):
-    """Quantiles of the elements of the last time, however many, each within eps·N of its rank.
+    """A synopsis of quantiles of the N values in a time window, for any N, each within eps·N ranks.
 
     >>> import numpy as np, windrow as wr
     >>> from windrow.synopses.base import Accuracy, Retention

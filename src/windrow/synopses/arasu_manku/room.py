@@ -1,4 +1,4 @@
-"""Making room for more blocks: the parts of a state are laid out anew, with what was wanted and some more."""
+"""Growth of the state: its parts are laid out again with the room that kernels requested, and some more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from windrow.synopses.total_order import Keys
 
 
 def with_room(terms: Terms, blocks: Blocks) -> Blocks:
-    """The same state with room for what the kernels noted as wanted."""
+    """Return the same state with the room that kernels requested."""
     shrink = blocks.cursors[TOO_MUCH_ROOM] > 0
     blocks.cursors[TOO_MUCH_ROOM] = 0
     if blocks.making["wanted"].any() or shrink:
@@ -27,7 +27,7 @@ def with_room(terms: Terms, blocks: Blocks) -> Blocks:
 
 
 def _grown(rows: Rows, used: npt.NDArray[np.bool_], larger: Keys) -> Rows:
-    """The same rows with what was wanted, or `larger` room if that is more, and none where it is not used."""
+    """Return the rows with the requested room, or `larger` if that is more, and without room where unused."""
     grown = rows.copy()
     room, wanted = np.where(used, rows["room"], 0), rows["wanted"]
     grown["room"] = np.where(wanted > 0, np.maximum(wanted, larger), room)
@@ -36,7 +36,7 @@ def _grown(rows: Rows, used: npt.NDArray[np.bool_], larger: Keys) -> Rows:
 
 
 def _with_summaries(terms: Terms, blocks: Blocks) -> Blocks:
-    """With a fixed retention, summaries get shorter as the first window grows: they keep room for four runs."""
+    """Lay out the summaries. With a fixed retention, they shrink as the first window grows, to room for four runs."""
     old = blocks.making
     new = _grown(old, (old["alive"] == ALIVE) | (not terms.fixed), 2 * old["room"])
     if terms.fixed:
@@ -71,7 +71,7 @@ def _with_shelves(terms: Terms, blocks: Blocks) -> Blocks:
 
 
 def _may_be_used(terms: Terms, blocks: Blocks) -> npt.NDArray[np.bool_]:
-    """Whether blocks may come to a shelf: with a fixed retention, only to levels in use and not to smaller spacings."""
+    """Return whether blocks may reach a shelf: with a fixed retention, only levels in use and no smaller spacings."""
     level, spacing = shelf_labels(terms)
     making = blocks.making[level]
     used: npt.NDArray[np.bool_] = (making["alive"] == ALIVE) & (spacing >= making["spacing"]) | (not terms.fixed)
@@ -79,19 +79,19 @@ def _may_be_used(terms: Terms, blocks: Blocks) -> npt.NDArray[np.bool_]:
 
 
 def shelf_labels(terms: Terms) -> tuple[Keys, Keys]:
-    """The level and the spacing that each shelf is for."""
+    """Return the level and the spacing of each shelf."""
     level, spacing = np.divmod(np.arange(LEVELS * terms.classes), terms.classes)
     return level, spacing + np.maximum(0, level - terms.longest)
 
 
 def entries_of_shelves(terms: Terms) -> Keys:
-    """How many entries a block has on each shelf; 0 where there is no such shelf."""
+    """Return the number of entries per block on each shelf; 0 where there is no such shelf."""
     level, spacing = shelf_labels(terms)
     return np.where(spacing <= level, 1 << np.maximum(level - spacing, 0), 0)
 
 
 def most_blocks(terms: Terms) -> Keys:
-    """How many blocks there are on each shelf in the end, or a few more."""
+    """Return an upper bound of the number of blocks on each shelf."""
     level, spacing = shelf_labels(terms)
     most = np.minimum(terms.apart * 2.0 ** (spacing + 1), terms.reach * 2.0**level)
     if terms.fixed:

@@ -1,4 +1,4 @@
-"""Blocks with all the room that they need, and their way to bytes and back."""
+"""Blocks that grow on demand, with saving and loading."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VERSION = 1
 
 
 class BlockKeeper:
-    """Blocks with the room that they need: more is made whenever a kernel stops for want of it."""
+    """Blocks with the room they need; they grow whenever a kernel runs out of room."""
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
@@ -24,32 +24,32 @@ class BlockKeeper:
         self._make_work()
 
     def take(self, on: Instants, keys: Keys) -> None:
-        """Take in elements."""
+        """Add values."""
         at = 0
         while (at := take(self.terms, self.blocks, on, keys, at, keys.size, self.work)) < keys.size:
             self.grow()
 
     def advance(self, now: int) -> None:
-        """Let time go on: blocks whose first element has left are not answered from, and dropped sometime later."""
+        """Advance the clock. Blocks whose first value has left no longer count in answers and are dropped later."""
         self.blocks.cursors[NEWEST] = now
 
     def cover(self) -> Cover | None:
-        """Blocks that cover the window; None if it is empty."""
+        """Return blocks that cover the window, or None if it is empty."""
         cover = empty_cover()
         update_cover(self.terms, self.blocks, cover)
         return cover if cover.span[FIRST] < cover.span[LAST] else None
 
     def grow(self) -> None:
-        """Make the room that was wanted."""
+        """Make the requested room."""
         self.blocks = with_room(self.terms, self.blocks)
         self._make_work()
 
     def save(self, kind: str) -> bytes:
-        """The state as bytes."""
+        """Return the state as bytes."""
         return pack_arrays(kind, VERSION, self.terms._asdict(), self.blocks.plain())
 
     def load(self, kind: str, data: bytes) -> None:
-        """Go on from a saved state."""
+        """Restore a saved state."""
         arrays = unpack_arrays(data, kind, VERSION, self.terms._asdict(), Blocks.make(self.terms).plain())
         with reading():
             blocks = self.blocks.of_plain(arrays)
@@ -62,10 +62,10 @@ class BlockKeeper:
 
     @property
     def newest(self) -> int:
-        """The newest `on` or moment that time went on to, or the newest position if the retention is of a count."""
+        """The newest `on` or time advanced to, or the newest position if the retention is a count."""
         return int(self.blocks.cursors[NEWEST])
 
     @property
     def nbytes(self) -> int:
-        """The memory that the state takes."""
+        """The memory used by the state, in bytes."""
         return sum(part.nbytes for part in (*self.blocks, *self.work))

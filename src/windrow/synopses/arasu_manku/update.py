@@ -1,4 +1,4 @@
-"""Taking elements into blocks: runs are sorted, summaries take them in, finished blocks go to their shelves."""
+"""Updates of blocks: sort runs, feed them to summaries, put finished blocks on their shelves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from windrow.synopses.total_order import Keys
 
 
 class Work(NamedTuple):
-    """Room that the kernels work in; nothing in it outlives an element."""
+    """Scratch space of the kernels; nothing in it outlives a value."""
 
     run: Keys
     other: Keys
@@ -40,7 +40,7 @@ class Work(NamedTuple):
 
     @classmethod
     def make(cls, blocks: Blocks) -> Work:
-        """Room that is enough for a state."""
+        """Return enough scratch space for a state."""
         size = max(int(blocks.making["room"].max()), blocks.runs.size)
         run, other, ranks, lowest, highest = (np.empty(size, np.int64) for _ in range(5))
         return cls(run, other, ranks, lowest, highest, np.empty(size, np.int8))
@@ -48,20 +48,20 @@ class Work(NamedTuple):
 
 @njit(cache=True, **INLINED)
 def copy(source: Keys, target: Keys, size: int) -> None:
-    """Copy the first numbers; to assign slices would allocate memory."""
+    """Copy the first numbers. Assigning slices would allocate memory."""
     for k in range(size):
         target[k] = source[k]
 
 
 @njit(cache=True, **INLINED)
 def is_expired(terms: Terms, since: int, newest: int) -> bool:
-    """Whether an element of that `on` has left the window."""
+    """Return whether a value with this `on` has left the window."""
     return bool(since <= horizon(newest, terms.length))
 
 
 @njit(cache=True, **INLINED)
 def spacing_for(terms: Terms, elements: int) -> int:
-    """The logarithm of the largest spacing that windows of so many elements allow for."""
+    """Return the logarithm of the largest spacing that windows of this many values allow."""
     spacing = 0
     while (terms.apart << (spacing + 1)) <= elements:
         spacing += 1
@@ -70,22 +70,22 @@ def spacing_for(terms: Terms, elements: int) -> int:
 
 @njit(cache=True, **INLINED)
 def needed_for(terms: Terms, age: int, n: int) -> int:
-    """How many elements the smallest window has that a block of this age may yet be in, after `n` elements."""
+    """Return the size of the smallest window that a block of this age may still be part of, after `n` values."""
     return min(n, terms.length) if terms.fixed else age
 
 
 @njit(cache=True, **INLINED)
 def shelf_of(terms: Terms, level: int, spacing: int) -> int:
-    """The shelf for blocks of a level and a spacing."""
+    """Return the shelf for blocks of a level and a spacing."""
     return level * terms.classes + spacing - max(0, level - terms.longest)
 
 
 @njit(cache=True, **INLINED)
 def start_block(terms: Terms, blocks: Blocks, level: int, on: int) -> None:
-    """Begin the block of a level at the current element.
+    """Start the block of a level at the current value.
 
-    With a fixed retention each block is made from its first element on. If windows may shrink, all long blocks have the
-    same relative error, so that one can go on from its left half once that is finished, if it is still in the window.
+    With a fixed retention, each block is built from its first value on. If windows may shrink, all long blocks have the
+    same relative error, so a block continues from its left half once that is finished, if it is still in the window.
     """
     making, n, size = blocks.making, blocks.cursors[N], 1 << level
     making[level].since = on
@@ -104,7 +104,7 @@ def start_block(terms: Terms, blocks: Blocks, level: int, on: int) -> None:
 
 @njit(cache=True, **INLINED)
 def _start_blocks(terms: Terms, blocks: Blocks, on: int) -> None:
-    """Begin the blocks that start at the current element."""
+    """Start the blocks that begin at the current value."""
     level = 0
     while level < LEVELS and blocks.cursors[N] & ((1 << level) - 1) == 0:
         start_block(terms, blocks, level, on)
@@ -113,7 +113,7 @@ def _start_blocks(terms: Terms, blocks: Blocks, on: int) -> None:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def _retire_level(terms: Terms, blocks: Blocks, level: int) -> None:
-    """Make no more blocks of a level, and drop those there are when one block later no window is so small any more."""
+    """Stop making blocks of a level; one block later, when no window is that small any more, drop the existing ones."""
     making = blocks.making
     if making[level].alive == ALIVE:
         making[level].alive = RETIRING
@@ -126,7 +126,7 @@ def _retire_level(terms: Terms, blocks: Blocks, level: int) -> None:
 
 @njit(cache=True, **INLINED)
 def climb(terms: Terms, blocks: Blocks, on: int) -> int:
-    """How far the run that ends with the next element goes up: the logarithm of the length of the longest such run."""
+    """Return the logarithm of the length of the longest run that ends with the next value."""
     n, i = blocks.cursors[N], 0
     while i < terms.longest and (n >> i) & 1 and blocks.making[i].waiting:
         if is_expired(terms, blocks.making[i + 1].since, on):
@@ -137,7 +137,7 @@ def climb(terms: Terms, blocks: Blocks, on: int) -> int:
 
 @njit(cache=True, **INLINED)
 def lacks_room(terms: Terms, blocks: Blocks, height: int) -> bool:
-    """Whether the next element needs another layout: more room, and it notes how much, or less for retired levels."""
+    """Return whether the next value needs another layout: more room, which is recorded, or less for retired levels."""
     lacks, after = blocks.cursors[TOO_MUCH_ROOM] > 0, blocks.cursors[N] + 1
     if 2 << height > blocks.runs.size:
         blocks.cursors[WANTED_RUNS] = 2 << height
@@ -167,7 +167,7 @@ def _want(rows: Any, k: int, much: int) -> bool:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def _lacks_shelf_room(terms: Terms, blocks: Blocks, level: int) -> bool:
-    """Whether a shelf of a level may be too short for a new block and for all that may come from the one before it."""
+    """Return whether a shelf of a level may lack room for a new block and for all those thinned onto it."""
     shelves, lacks = blocks.shelves, False
     low = level * terms.classes
     fresh = shelf_of(terms, level, blocks.making[level].spacing)
@@ -182,7 +182,7 @@ def _lacks_shelf_room(terms: Terms, blocks: Blocks, level: int) -> bool:
 
 @njit(cache=True, **INLINED)
 def merge_runs(left: Keys, right: Keys, out: Keys) -> None:
-    """Merge two sorted runs of one length."""
+    """Merge two sorted runs of the same length."""
     i, k, size = 0, 0, left.size
     for to in range(2 * size):
         if k == size or (i < size and left[i] <= right[k]):
@@ -195,7 +195,7 @@ def merge_runs(left: Keys, right: Keys, out: Keys) -> None:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def feed_levels(terms: Terms, blocks: Blocks, cadence: int, run: Keys, work: Work) -> None:
-    """Give a run to each level that takes in runs of that length; long blocks first, see `start_block`."""
+    """Feed a run to each level that takes runs of that length; long blocks first, see `start_block`."""
     making = blocks.making
     for level in range(blocks.cursors[TOP], cadence - 1, -1):
         if making[level].alive == ALIVE and level - making[level].spacing == cadence:
@@ -207,7 +207,7 @@ def feed_levels(terms: Terms, blocks: Blocks, cadence: int, run: Keys, work: Wor
 
 @njit(cache=True, **INLINED)
 def summary_of(blocks: Blocks, level: int) -> Summary:
-    """The summary under construction at a level."""
+    """Return the summary under construction at a level."""
     making = blocks.making
     low, high = making[level].start, making[level].start + making[level].room
     whole = blocks.summary
@@ -230,7 +230,7 @@ def _feed(terms: Terms, blocks: Blocks, level: int, run: Keys, work: Work) -> No
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def _finish(terms: Terms, blocks: Blocks, level: int, run: Keys, work: Work) -> None:
-    """Put the block of a level on its shelf and, if it is a left half, let the next level go on from it."""
+    """Put the block of a level on its shelf and, if it is a left half, continue the next level from it."""
     making, newest = blocks.making, blocks.cursors[NEWEST]
     number = (blocks.cursors[N] >> level) - 1
     if is_expired(terms, making[level].since, newest):
@@ -287,7 +287,7 @@ def _count_distinct(run: Keys, values: Keys, counts: Keys) -> int:
 
 @njit(cache=True, **INLINED)
 def entries_at(terms: Terms, blocks: Blocks, shelf: int, index: int, each: int) -> tuple[int, Keys, Keys]:
-    """The place, the values and the counts of the block that is `index` blocks after the oldest of its shelf."""
+    """Return the place, values and counts of the block `index` after the oldest of a shelf."""
     shelves = blocks.shelves
     ring = (shelves[shelf].first + index) % shelves[shelf].room
     low = shelves[shelf].entries + ring * each
@@ -311,7 +311,7 @@ def _drop_oldest(blocks: Blocks, shelf: int) -> None:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def tidy_level(terms: Terms, blocks: Blocks, level: int, work: Work) -> None:
-    """Drop the blocks of a level that no window will need, and thin out those that are more exact than windows need."""
+    """Drop the blocks of a level that no window will need, and thin out those more exact than any window needs."""
     shelves, n, least = blocks.shelves, blocks.cursors[N], max(0, level - terms.longest)
     for k in range(terms.classes - 1, -1, -1):
         shelf = level * terms.classes + k
@@ -348,7 +348,7 @@ def _thin_oldest(terms: Terms, blocks: Blocks, shelf: int, each: int, work: Work
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def take_one(terms: Terms, blocks: Blocks, on: int, key: int, work: Work) -> bool:
-    """Take in an element; False, and it must be given again, if there is too little room."""
+    """Add a value; return False if there is too little room, and the value must be passed again."""
     cursors = blocks.cursors
     n = cursors[N]
     if cursors[STARTED] == n:
@@ -376,7 +376,7 @@ def take_one(terms: Terms, blocks: Blocks, on: int, key: int, work: Work) -> boo
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def take(terms: Terms, blocks: Blocks, on: Keys, keys: Keys, at: int, until: int, work: Work) -> int:
-    """Take in elements until there is too little room; gives the next position."""
+    """Add values until there is too little room; return the next position."""
     while at < until:
         instant = on[at] if terms.timed else blocks.cursors[N]
         if not take_one(terms, blocks, instant, keys[at], work):

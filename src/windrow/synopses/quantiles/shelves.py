@@ -27,8 +27,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Shelves(NamedTuple):
-    """Shelves by number. `order`, `lows` and `counts` are indexed by place in the order; `free` lists unused shelves.
-    """
+    """Shelves by number; `order`, `lows` and `counts` are indexed by place in the order, `free` lists unused ones."""
 
     cells: Ints
     order: Ints
