@@ -207,7 +207,7 @@ def _prefix(path: Path) -> str:
 
 
 def _lock(folder: Path) -> int | None:
-    """Lock a folder; return None if another process holds the lock, or if there are no locks."""
+    """Lock a folder; return None if another process holds the lock, or if the system has no locks."""
     if fcntl is not None:
         handle = os.open(folder, os.O_RDONLY)
         try:
