@@ -1,1 +1,1 @@
-"""Sources: Parquet read without leaving Python, and Redis."""
+"""Sources: Parquet files that tasks read without leaving Python, and Redis streams."""

@@ -1,4 +1,4 @@
-"""Parquet that is read without leaving Python: files, footers, and what their statistics promise."""
+"""Parquet files that tasks read without leaving Python: the files, their footers and their statistics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from windrow.spark.sources.readings import Settings, int96_columns, known_schema
 
 @dataclass(frozen=True)
 class ParquetSource:
-    """Parquet files, to be read by Spark's tasks with pyarrow where that is right, and by Spark itself where not."""
+    """Parquet files that tasks read with pyarrow where this gives the same rows as Spark, and Spark reads otherwise."""
 
     spark: SparkSession = field(repr=False)
     path: str
@@ -35,15 +35,19 @@ class ParquetSource:
 
 
 def parquet(spark: SparkSession, path: str | Path) -> ParquetSource:
-    """A Parquet file or folder as a source for `frames`: tasks read it with pyarrow, without a sort or a shuffle.
+    """Open a Parquet file or folder as a source. Tasks read it with pyarrow, without a sort or a shuffle.
 
     Parameters
     ----------
     spark
-        The session that the work runs in.
+        The session that runs the query.
     path
-        A file or folder that both Spark and pyarrow can read. A relative one stays where it is now. A name with `*`,
-        `?`, `[` or `{` in it is a pattern, as for Spark's reader, if there is nothing of that very name.
+        A file or folder that both Spark and pyarrow can read. A relative path is resolved now. A name that contains
+        `*`, `?`, `[` or `{` is a pattern, as for Spark's reader, unless a file or folder has exactly that name.
+
+    Returns
+    -------
+    A source for `wr.frames`, `wr.slide`, `wr.fill` and `wr.explain`.
 
     Examples
     --------
@@ -71,10 +75,10 @@ def parquet(spark: SparkSession, path: str | Path) -> ParquetSource:
 
 
 def _plain_schema(path: str, settings: Settings) -> StructType | None:
-    """The schema that Spark would infer, from the first file's footer, which saves Spark a job to find it.
+    """Return the schema that Spark would infer, from the first file's footer, which saves Spark a job.
 
-    None where only Spark can tell: for types that have more than one reading, partitioned folders, folders with a log
-    or a summary of their files, other file systems.
+    Return None if only Spark can tell: for types that can be read in more than one way, partitioned folders, folders
+    with a log or a summary of their files, and other file systems.
     """
     try:
         listing = list_files(path)
@@ -111,14 +115,14 @@ def _why_unreadable(error: Exception) -> str:
 
 def _not_parquet(error: Exception, kind: str) -> str:
     said = re.search(r"[^\n]*(?:not a Parquet file|Could not read footer)[^\n]*", str(error))
-    # The names of Java's exceptions come first.
+    # Skip the names of Java exceptions at the start.
     told = re.sub(r"^[\s:]*(?:[\w.$]+(?:Exception|Error): )*", "", said[0]).strip() if said else kind
     return f"not readable as Parquet, it may be half-written ({told})"
 
 
 @dataclass(frozen=True)
 class RowGroup:
-    """A row group, with the least and the greatest `on` in it; None where its footer does not tell."""
+    """A row group, with the least and the greatest `on` in it; None if its footer does not contain them."""
 
     path: str
     index: int
@@ -129,7 +133,7 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class Footers:
-    """The footers of all files that Spark would read, and where the files are."""
+    """The footers of all files that Spark would read, and the location of the files."""
 
     place: str
     files: dict[str, pq.FileMetaData]
@@ -137,11 +141,11 @@ class Footers:
 
 
 class LeftToSpark(Exception):
-    """Only Spark can read the files as Spark does, or the footers do not say what the scan plan must know."""
+    """Raised if only Spark can read the files correctly, or if the footers lack something that the scan plan needs."""
 
 
 def check_files(source: ParquetSource) -> None:
-    """Raise `SourceError` for a file that is not Parquet, where the files can be seen from here."""
+    """Raise `SourceError` for a file that is not Parquet, if the files are accessible from the driver."""
     try:
         read_footers(source, Settings.of(source.spark))
     except SourceError:
@@ -151,7 +155,7 @@ def check_files(source: ParquetSource) -> None:
 
 
 def read_footers(source: ParquetSource, settings: Settings) -> Footers:
-    """Read the footer of every file that Spark would read; raise `LeftToSpark` where they cannot be seen from here."""
+    """Read the footer of every file that Spark would read. Raises `LeftToSpark` if the driver cannot access them."""
     if reason := settings.obstacle():
         raise LeftToSpark(reason)
     addresses = [address for address in source.df.inputFiles() if is_data(unquote(address.rsplit("/", 1)[-1]))]
@@ -175,7 +179,7 @@ def footers_at(place: str, files: Sequence[str]) -> Footers:
 
 
 def check_layout(source: ParquetSource, footers: Footers) -> None:
-    """Raise `LeftToSpark` with a reason where files or folders have columns that only Spark puts together."""
+    """Raise `LeftToSpark`, with a reason, if files or folders have columns that only Spark can combine."""
     first, *_ = footers.files
     int96 = int96_columns(footers.files[first])
     for file, footer in footers.files.items():
@@ -186,7 +190,7 @@ def check_layout(source: ParquetSource, footers: Footers) -> None:
 
 
 def check_readings(source: ParquetSource, footers: Footers, columns: Sequence[str], settings: Settings) -> None:
-    """Raise `LeftToSpark` with a reason where pyarrow reads other types or values in columns than Spark does."""
+    """Raise `LeftToSpark`, with a reason, if pyarrow reads other types or values from columns than Spark does."""
     first, *_ = footers.files
     int96 = int96_columns(footers.files[first])
     if reason := why_other_types(footers.schema, int96, source.df.schema, columns):
@@ -197,7 +201,7 @@ def check_readings(source: ParquetSource, footers: Footers, columns: Sequence[st
 
 
 def _footer(file: str, system: pafs.FileSystem) -> pq.FileMetaData | None:
-    """The footer of a file; None if it is empty, which Spark passes over."""
+    """Return the footer of a file, or None for an empty file, which Spark skips."""
     try:
         return pq.read_metadata(file, filesystem=system)
     except (FileNotFoundError, PermissionError) as error:
@@ -212,7 +216,7 @@ def _footer(file: str, system: pafs.FileSystem) -> pq.FileMetaData | None:
 
 
 def row_groups(footers: Footers, on: str, names: Sequence[str]) -> tuple[list[RowGroup], dict[str, int]]:
-    """All row groups with rows, and how many nulls the statistics count in columns."""
+    """Return all row groups with rows, and the number of nulls per column according to the statistics."""
     nulls = dict.fromkeys(names, 0)
     found = [group for file, footer in footers.files.items() for group in _row_groups(file, footer, on, nulls)]
     return found, nulls
@@ -238,7 +242,7 @@ def _row_groups(file: str, footer: pq.FileMetaData, on: str, nulls: dict[str, in
 
 
 def _extent(statistics: pq.Statistics | None) -> tuple[Any, Any]:
-    """The least and greatest value by a footer; None where it does not say, or Python has no instant that far out."""
+    """Return the least and greatest value in a footer; None if it lacks them or they do not fit into a `datetime`."""
     if statistics is None or not statistics.has_min_max or not statistics.has_null_count:
         return None, None
     try:
@@ -248,21 +252,21 @@ def _extent(statistics: pq.Statistics | None) -> tuple[Any, Any]:
 
 
 def open_file(file: str, place: str) -> pq.ParquetFile:
-    """A file at a place, ready to be read by one thread; old 96-bit timestamps are read as Spark reads them."""
+    """Open a file for reading in one thread. Old 96-bit timestamps are read as Spark reads them."""
     system, _ = file_system(place)
     with naming(file):
         return pq.ParquetFile(file, filesystem=system, pre_buffer=False, coerce_int96_timestamp_unit="us")
 
 
 def read_row_group(group: RowGroup, place: str, columns: Sequence[str]) -> pa.Table:
-    """Some columns of a row group."""
+    """Read some columns of a row group."""
     with open_file(group.path, place) as file, naming(group.path):
         return file.read_row_group(group.index, columns=list(columns), use_threads=False)
 
 
 @contextmanager
 def naming(file: str) -> Iterator[None]:
-    """Name the file in what goes wrong while it is read."""
+    """Name the file in errors raised while it is read."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:

@@ -1,8 +1,8 @@
-"""Where a path is, and what lies below it.
+"""The location of a path, and the files below it.
 
-Spark's reader takes `*`, `?`, `[` and `{` for patterns, resolves relative paths where the JVM was started, and takes
-addresses as they are written; pyarrow knows no patterns and decodes addresses. Both must read the same files, so what
-Spark found is what is read.
+Spark's reader treats `*`, `?`, `[` and `{` as patterns, resolves relative paths from the directory where the JVM was
+started, and takes addresses literally. pyarrow has no patterns and decodes addresses. Both must read the same files, so
+Windrow reads the files that Spark lists.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ import pyarrow.fs as pafs
 from windrow.errors import SourceError, quoted
 
 PATTERN = re.compile(r"[\\*?\[\]{}]")
-"""What Spark's reader takes for a part of a pattern."""
+"""The characters that Spark's reader treats as part of a pattern."""
 AMBIGUOUS = re.compile(r"[\\*?\[\]{}%#]")
-"""What Spark and pyarrow read differently in an address."""
+"""The characters that Spark and pyarrow read differently in an address."""
 SUMMARIES = ("_spark_metadata", "_metadata", "_common_metadata")
-"""What Spark reads before any file of data."""
+"""The files that Spark reads before any data file."""
 
 
 def settle_path(path: str) -> tuple[str, str]:
-    """A path that means the same place for good, and the text by which Spark's reader finds just that.
+    """Return a path whose meaning cannot change, and the text by which Spark's reader finds exactly that path.
 
-    What is there by its very name is meant literally; a pattern is one only where nothing is named so. A path that is
-    neither on this machine nor matches anything on it is left to Spark, whose own file system may be another.
+    An existing name is taken literally; a pattern is one only if nothing has that name. A path that neither exists on
+    this machine nor matches anything on it is left to Spark, which may use another file system.
 
     >>> settle_path("s3a://logs/2026")
     ('s3a://logs/2026', 's3a://logs/2026')
@@ -40,10 +40,10 @@ def settle_path(path: str) -> tuple[str, str]:
     here = str(Path(path).absolute())
     try:
         exists = Path(path).exists()
-    except OSError as error:  # too long a name, a folder that may not be entered
+    except OSError as error:  # the name is too long, or a folder is not accessible
         raise SourceError(f"{quoted(path)}: {error.strerror}") from None
     if exists and ":" in Path(path).name and Path(path).is_file():
-        # Hadoop looks for a checksum beside a local file, and takes what is before the colon in its name for a scheme.
+        # Hadoop looks for a checksum next to a local file, and takes the part of its name before a colon for a scheme.
         raise SourceError(f"{quoted(path)}: Spark cannot read a local file with ':' in its name; rename it")
     if exists:
         return here, _literally(here)
@@ -57,12 +57,12 @@ def _literally(path: str) -> str:
 
 
 def has_scheme(path: str) -> bool:
-    """Whether a path says which file system it is on."""
+    """Return whether a path names its file system."""
     return "://" in path or path.startswith("file:")
 
 
 def file_system(path: str) -> tuple[pafs.FileSystem, str]:
-    """The file system of a path or URI as pyarrow knows it, and the path in it; a local one is made absolute."""
+    """Return pyarrow's file system for a path or URI, and the path in it. A local path becomes absolute."""
     if not has_scheme(path):
         return pafs.LocalFileSystem(), str(Path(path).absolute())
     if AMBIGUOUS.search(path):
@@ -72,9 +72,9 @@ def file_system(path: str) -> tuple[pafs.FileSystem, str]:
 
 
 def located(addresses: Sequence[str]) -> tuple[str, list[str]]:
-    """Return where files are that Spark names by address: a place for `file_system`, and their paths there.
+    """Return the location of files that Spark names by address: a place for `file_system`, and their paths in it.
 
-    Raises `OSError` where pyarrow may find other files by these names.
+    Raises `OSError` if pyarrow may find other files under these names.
 
     >>> located(["file:///logs/a%20b/part-0.parquet"])
     ('/', ['/logs/a b/part-0.parquet'])
@@ -98,10 +98,10 @@ def located(addresses: Sequence[str]) -> tuple[str, list[str]]:
 
 @dataclass(frozen=True)
 class Listing:
-    """The data files directly below a path, and whether there are folders or files of Spark's about them too.
+    """The data files directly below a path, and whether there are also folders or metadata files of Spark.
 
-    Folders may carry columns, as in `road=7/part-0.parquet`. What Spark writes about files (the log of a stream's sink,
-    summaries of footers) decides which files are read, or what their columns are.
+    Folders may define columns, as in `road=7/part-0.parquet`. Spark's metadata files (the log of a stream's sink,
+    summaries of footers) decide which files are read, or which columns they have.
     """
 
     system: pafs.FileSystem
@@ -111,7 +111,7 @@ class Listing:
 
 
 def list_files(path: str) -> Listing:
-    """List a file or folder, once; OSError where there is none."""
+    """List a file or folder, once. Raises `OSError` if it does not exist."""
     system, root = file_system(path)
     if system.get_file_info(root).type == pafs.FileType.File:
         return Listing(system, [root], has_folders=False)
@@ -123,5 +123,5 @@ def list_files(path: str) -> Listing:
 
 
 def is_data(name: str) -> bool:
-    """Whether a file holds data by Spark's rule: not with a leading `_` or `.`, unless it names a column."""
+    """Return whether a file holds data, by Spark's rule: no leading `_` or `.`, unless the name defines a column."""
     return not name.startswith(".") and (not name.startswith("_") or "=" in name) and not name.endswith("._COPYING_")

@@ -1,7 +1,7 @@
-"""Whether pyarrow reads Parquet as Spark would: the same columns, types and values.
+"""Does pyarrow read a Parquet file as Spark would: the same columns, types and values?
 
-Spark decides by the session's settings, by what writers left in a footer, and by the schema it found. Wherever one of
-these could make a difference, the files are left to Spark.
+Spark decides by the session's settings, by metadata that writers left in the footer, and by the schema. If any of these
+could make a difference, the files are left to Spark.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from pyspark.sql.types import StructType
 from windrow.spark.versions import from_arrow_type, to_arrow_type
 
 SCHEMA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
-"""Where Spark leaves its own schema, which it reads instead of the file's."""
+"""The key under which Spark stores its own schema, which it reads instead of the file's."""
 VERSION_KEY = b"org.apache.spark.version"
 LEGACY_KEY = b"org.apache.spark.legacyDateTime"
 LEGACY_INT96_KEY = b"org.apache.spark.legacyINT96"
 
 GREGORIAN = -141_427
-"""Days to 1582-10-15, since when the calendar of old writers agrees with today's."""
+"""Days to 1582-10-15. From then on, the calendar of old writers agrees with today's."""
 SAME_INSTANTS = -2_208_988_800
-"""Seconds to 1900-01-01, since when instants of old writers agree with today's in every time zone."""
+"""Seconds to 1900-01-01. From then on, instants of old writers agree with today's in every time zone."""
 PER_SECOND = {"milliseconds": 10**3, "microseconds": 10**6, "nanoseconds": 10**9}
 PLAIN = (
     "boolean", "byte", "short", "integer", "long", "float", "double", "string", "date", "timestamp",
     "timestamp_ntz", "binary",
 )  # fmt: skip
-"""Types in Spark's own schema that mean the same whatever the settings are."""
+"""Types in Spark's own schema that mean the same under any settings."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a session that change what Spark reads of Parquet."""
+    """The settings of a session that change how Spark reads Parquet."""
 
     merges_schemas: bool = False
     skips_files: bool = False
@@ -50,7 +50,7 @@ class Settings:
 
     @classmethod
     def of(cls, spark: SparkSession) -> Settings:
-        """The settings of this session."""
+        """Return the settings of a session."""
 
         def said(key: str) -> str:
             try:
@@ -69,7 +69,7 @@ class Settings:
         )
 
     def obstacle(self) -> str | None:
-        """Why no file at all should be read without Spark, or None."""
+        """Return why no file should be read without Spark, or None."""
         if self.skips_files:
             return "spark.sql.files.ignoreCorruptFiles or ignoreMissingFiles is set, so Spark decides what to skip"
         if self.by_field_id:
@@ -78,7 +78,7 @@ class Settings:
 
 
 def known_schema(footer: pq.FileMetaData, settings: Settings) -> StructType | None:
-    """The schema that Spark would infer from a footer; None where only Spark can say."""
+    """Return the schema that Spark would infer from a footer, or None if only Spark can tell."""
     if settings.obstacle() or settings.merges_schemas:
         return None
     own = (footer.metadata or {}).get(SCHEMA_KEY)
@@ -96,7 +96,7 @@ def known_schema(footer: pq.FileMetaData, settings: Settings) -> StructType | No
 
 
 def _own_schema(text: bytes) -> StructType | None:
-    """The schema that Spark left in a file, if all of its types are plain."""
+    """Return the schema that Spark stored in a file, if all its types are plain."""
     try:
         fields = json.loads(text)["fields"]
         if not all(field["type"] in PLAIN and not field["metadata"] for field in fields):
@@ -118,7 +118,7 @@ def _has_one_reading(kind: pa.DataType) -> bool:
 def why_other_types(
     schema: pa.Schema, int96: Collection[str], wanted: StructType, columns: Collection[str]
 ) -> str | None:
-    """Why pyarrow would read one of the columns as another type than Spark does, or None."""
+    """Return why pyarrow would read a column as another type than Spark does, or None."""
     types = {field.name: field.dataType for field in wanted.fields}
     for name in columns:
         if schema.get_all_field_indices(name) == []:
@@ -133,7 +133,7 @@ def why_other_types(
 
 
 def _alike(kind: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether values of a file's type are those that Spark reads as another type."""
+    """Return whether values of a file's type equal the values that Spark reads as type `wanted`."""
     if pa.types.is_dictionary(kind):
         return _alike(kind.value_type, wanted)
     if pa.types.is_timestamp(kind) and pa.types.is_timestamp(wanted):
@@ -151,12 +151,12 @@ def _alike(kind: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def int96_columns(footer: pq.FileMetaData) -> set[str]:
-    """The columns whose instants are kept in 96 bits, as old writers did."""
+    """Return the columns whose timestamps are stored in 96 bits, as old writers did."""
     return {name for name, column in _leaves(footer) if column.physical_type == "INT96"}
 
 
 def why_other_values(footer: pq.FileMetaData, settings: Settings, columns: Collection[str]) -> str | None:
-    """Why Spark would read other dates or instants in these columns of a file than pyarrow, or None."""
+    """Return why Spark would read other dates or instants from these columns than pyarrow, or None."""
     metadata = footer.metadata or {}
     mode = rebase_mode(metadata, settings.rebase, LEGACY_KEY, "3.0.0")
     mode_int96 = rebase_mode(metadata, settings.rebase_int96, LEGACY_INT96_KEY, "3.1.0")
@@ -176,7 +176,7 @@ def why_other_values(footer: pq.FileMetaData, settings: Settings, columns: Colle
 
 
 def rebase_mode(metadata: Mapping[bytes, bytes], by_setting: str, key: bytes, since: str) -> str:
-    """How Spark reads old dates: by the writer's version and marks if it was Spark, else by the session's setting.
+    """Return how Spark reads old dates: by the writer's version and marks if it was Spark, else by the setting.
 
     >>> rebase_mode({VERSION_KEY: b"2.4.8"}, "CORRECTED", LEGACY_KEY, "3.0.0")
     'LEGACY'
@@ -188,7 +188,7 @@ def rebase_mode(metadata: Mapping[bytes, bytes], by_setting: str, key: bytes, si
 
 
 def _leaves(footer: pq.FileMetaData) -> Iterator[tuple[str, pq.ColumnSchema]]:
-    """Every leaf of a file's schema with the name of the column that it is a part of."""
+    """Yield every leaf of a file's schema with the name of the column it belongs to."""
     names = footer.schema.to_arrow_schema().names
     for i in range(len(footer.schema)):
         leaf = footer.schema.column(i)
@@ -197,7 +197,7 @@ def _leaves(footer: pq.FileMetaData) -> Iterator[tuple[str, pq.ColumnSchema]]:
 
 
 def _first_sure(column: pq.ColumnSchema) -> int | None:
-    """The least stored number that means the same in both calendars; None for a column without a calendar."""
+    """Return the least stored number that means the same in both calendars, or None for a column without a calendar."""
     logical = column.logical_type
     if logical.type == "DATE":
         return GREGORIAN
@@ -208,7 +208,7 @@ def _first_sure(column: pq.ColumnSchema) -> int | None:
 
 
 def _all_from(footer: pq.FileMetaData, leaf: int, limit: int) -> bool:
-    """Whether the statistics say that no value of a leaf is below a limit."""
+    """Return whether the statistics guarantee that no value of a leaf is below a limit."""
     for i in range(footer.num_row_groups):
         statistics = footer.row_group(i).column(leaf).statistics
         if statistics is None or not statistics.has_min_max or statistics.min_raw < limit:

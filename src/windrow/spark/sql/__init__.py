@@ -24,14 +24,16 @@ HANDLERS = {
 
 
 def register(spark: SparkSession) -> None:
-    """Make frames available in the SQL of a session, as table functions.
+    """Register table functions that make frames available in the SQL of a session.
 
     Parameters
     ----------
     spark
-        The session, Spark Connect included. Windrow must be installed for the Python of its workers.
+        The session; Spark Connect works too. The workers' Python needs Windrow.
 
-    After it, these functions find the frames that `wr.frames` finds, with the same columns:
+    Notes
+    -----
+    These functions return the same frames as `wr.frames`, with the same columns:
 
         threshold_frames(TABLE(t), predicate =>, close =>, min_count =>, min_duration =>, segments =>, ...)
         boundary_frames(TABLE(t), grid =>, ...)
@@ -39,16 +41,20 @@ def register(spark: SparkSession) -> None:
         aggregate_frames(TABLE(t), aggregate =>, op =>, limit =>, ...)
         gap_frames(TABLE(t), gap =>, ...)
 
-    The dots are options of all: `on`, `by`, `order_by`, `agg`, `max_gap` and `nulls`. Options mean what they mean in
-    Python and must be constants. Columns are texts: `'road'`, `'road, lane'` or `array('road', 'lane')`. Durations are
-    texts, intervals or numbers. `grid` and `limits` are maps by column: `map('x', 10.0)`, `map('y', array(0, 5, 20))`.
-    Aggregates are calls in text, `'sum(volume)'`, and `agg` is a map of them by result name. A map of SQL has no order,
-    so what it adds to the result is sorted by name; `named_struct('x', 10.0, 'y', array(0, 5, 20))` keeps the order,
-    and may mix types. A session variable goes into a predicate by its value: `predicate => 'speed < ' || slow`.
+    The dots stand for the common options `on`, `by`, `order_by`, `agg`, `max_gap` and `nulls`. Options have the same
+    meaning as in Python and must be constants:
 
-    Table functions read tables, not streams: Spark sorts their rows, and refuses a stream with "Sorting is not
-    supported on streaming DataFrames/Datasets". Use `wr.frames` for streams. Dates and times must be within the years
-    1 to 9999.
+    - Columns are strings: `'road'`, `'road, lane'` or `array('road', 'lane')`.
+    - Durations are strings, intervals or numbers.
+    - `grid` and `limits` are maps by column: `map('x', 10.0)`, `map('y', array(0, 5, 20))`.
+    - Aggregates are calls as strings, e.g. `'sum(volume)'`. `agg` maps result names to such calls.
+    - SQL maps have no order, so the columns they add to the result are sorted by name. `named_struct('x', 10.0, 'y',
+      array(0, 5, 20))` keeps the order, and may mix types.
+    - To use a session variable in a predicate, insert its value: `predicate => 'speed < ' || slow`.
+
+    Table functions read tables, not streams: Spark sorts their rows, and rejects a stream with "Sorting is not
+    supported on streaming DataFrames/Datasets". Use `wr.frames` for streams. Dates and times must be within the years 1
+    to 9999.
 
     Examples
     --------
@@ -77,9 +83,9 @@ def register(spark: SparkSession) -> None:
 
 
 def _table_function(spark: SparkSession, handler: type) -> UserDefinedTableFunction:
-    """A handler as Spark's table function, of the kind that the session takes.
+    """Return a handler as a Spark table function of the kind that the session takes.
 
-    Without Arrow: with it, each row that comes is answered by a record batch of its own, mostly an empty one.
+    Arrow is off: with it, Spark sends a record batch, usually empty, for every input row.
     """
     make: Any = F.udtf
     if type(spark).__module__.startswith("pyspark.sql.connect"):

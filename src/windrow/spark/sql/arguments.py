@@ -1,4 +1,4 @@
-"""From the arguments of a call in SQL to a scheme, aggregates and columns, or the one error that says what is wrong."""
+"""Turn the arguments of a SQL call into a scheme, aggregates and columns, or raise an error that says what is wrong."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OF_EVERY_CALL = ("on", "by", "order_by", "agg", *OF_EVERY_SCHEME)
 
 @dataclass(frozen=True)
 class TableFunction:
-    """What a table function is called with: examples of what must be given, and the names of what may be."""
+    """The signature of a table function: required arguments, each with an example, and the names of optional ones."""
 
     name: str
     make: Callable[..., Scheme]
@@ -46,7 +46,7 @@ class TableFunction:
 
     @property
     def example(self) -> str:
-        """A call, to be shown in errors."""
+        """An example call, for errors."""
         given = ", ".join(f"{name} => {value}" for name, value in {"on": "'ts'", **self.required}.items())
         return f"{self.name}(TABLE(readings), {given})"
 
@@ -74,7 +74,7 @@ FUNCTIONS = {
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a table function, read: what `wr.frames` would be given."""
+    """A parsed call of a table function: the arguments for `wr.frames`."""
 
     table: StructType
     scheme: Scheme
@@ -87,7 +87,7 @@ class Call:
 def read_call(
     function: TableFunction, positional: Sequence[AnalyzeArgument], named: Mapping[str, AnalyzeArgument]
 ) -> Call:
-    """Read the arguments of a call, or refuse them."""
+    """Parse the arguments of a call, or reject them."""
     table = _table(function, positional)
     options = {name.lower(): _value(name, argument) for name, argument in named.items()}
     options = {name: value for name, value in options.items() if value is not None}
@@ -128,20 +128,20 @@ def _value(name: str, argument: AnalyzeArgument) -> Any:
 
 
 def accept_intervals() -> None:
-    """Let intervals of months reach `analyze`, which refuses them with a message; call it where `analyze` runs.
+    """Let intervals of months reach `analyze`, which rejects them with a message. Call this where `analyze` runs.
 
     PySpark has no Python value for them and fails, with a traceback, before it calls `analyze`.
     """
     main = getattr(sys.modules["__main__"], "__spec__", None)
     if ANALYSER in sys.modules or (main is not None and main.name == ANALYSER):
-        os.environ["PYSPARK_YM_INTERVAL_LEGACY"] = "1"  # PySpark's switch: an interval of months is a whole number
+        os.environ["PYSPARK_YM_INTERVAL_LEGACY"] = "1"  # PySpark's switch: an interval of months becomes an integer
         CalendarIntervalType.needConversion = lambda self: False  # type: ignore[method-assign]
 
 
 def plain(value: Any) -> Any:
-    """A value of SQL as a value of Python that a scheme takes: `10.0` is a decimal in SQL, and a struct is a row.
+    """Return a SQL value as a Python value that a scheme takes: `10.0` is a decimal in SQL, and a struct is a Row.
 
-    A map has lost the order in which it was written, so its names are sorted; a struct has kept it.
+    A map does not keep the order in which it was written, so its names are sorted. A struct keeps it.
 
     >>> plain({"y": [Decimal("0.5"), 5], "x": Decimal("10.0")})
     {'x': 10.0, 'y': [0.5, 5]}
@@ -158,7 +158,7 @@ def plain(value: Any) -> Any:
 
 
 def as_columns(given: Any, option: str) -> list[Any] | None:
-    """Columns that were named in one text with commas, or in an array.
+    """Return the columns named in a comma-separated string or in an array.
 
     >>> as_columns("road, lane", "by"), as_columns(["a, b"], "by")
     (['road', 'lane'], ['a, b'])
@@ -176,7 +176,7 @@ def as_columns(given: Any, option: str) -> list[Any] | None:
 
 
 def as_aggregates(given: Any) -> dict[str, AggregateFunction]:
-    """Aggregates by result name.
+    """Return aggregates by result name.
 
     >>> as_aggregates({"cars": "sum(volume)", "n": "count()"})
     {'cars': sum('volume'), 'n': count()}
@@ -191,7 +191,7 @@ def as_aggregates(given: Any) -> dict[str, AggregateFunction]:
 
 
 def as_aggregate(text: Any, option: str) -> AggregateFunction:
-    """An aggregate that is written as a call.
+    """Parse an aggregate that is written as a call.
 
     >>> as_aggregate("mean(`water temperature`)", "aggregate")
     mean('water temperature')

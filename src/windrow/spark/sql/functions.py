@@ -1,6 +1,6 @@
-"""The table functions: `analyze` asks Catalyst for tuples in order, `eval` collects them, the kernel frames them.
+"""The table functions: `analyze` asks Catalyst for rows in order, `eval` collects them, and the kernel frames them.
 
-Tuples are partitioned not by group but by bucket of groups, since each partition is a new table function to Spark: the
+Rows are partitioned by bucket of groups, not by group, because Spark creates a new table function per partition. The
 kernel takes many groups at once, so a hundred thousand groups cost no more than a few hundred.
 """
 
@@ -32,7 +32,7 @@ ROWS_AT_ONCE = 10_000
 
 @dataclass
 class Framing(AnalyzeResult):
-    """What `analyze` found out, for the tasks."""
+    """The result of `analyze`, passed on to the tasks."""
 
     request: FrameQuery | None = None
 
@@ -40,9 +40,10 @@ class Framing(AnalyzeResult):
 def analyze_call(
     function: TableFunction, positional: Sequence[AnalyzeArgument], named: Mapping[str, AnalyzeArgument]
 ) -> Framing:
-    """Resolve a call; what is wrong with it is said in one sentence.
+    """Resolve a call, and report any error in one sentence.
 
-    Of an exception in `analyze` Spark shows the whole traceback, unless it is a `PySparkValueError`: then the message.
+    For an exception in `analyze`, Spark shows the whole traceback unless it is a `PySparkValueError`, whose message it
+    shows.
     """
     try:
         return _framing(function, positional, named)
@@ -54,7 +55,7 @@ def _framing(
     function: TableFunction, positional: Sequence[AnalyzeArgument], named: Mapping[str, AnalyzeArgument]
 ) -> Framing:
     call = read_call(function, positional, named)
-    # Resolving looks at the schema of a DataFrame only, the checks of predicates apart.
+    # Resolving only reads the schema of a DataFrame, apart from the checks of predicates.
     table = cast(DataFrame, Table(call.table))
     request = resolve(table, call.scheme, call.on, call.by, call.agg, call.order_by, check_predicate)
     selected, _ = select_tuples(request)
@@ -70,7 +71,7 @@ def _framing(
 
 
 class Frames:
-    """The part that all table functions share: rows in, frames out, in memory that does not grow with a group."""
+    """The base of all table functions: rows in, frames out, in memory that does not grow with the size of a group."""
 
     def __init__(self, framing: Framing) -> None:
         assert framing.request is not None
@@ -82,16 +83,16 @@ class Frames:
         self._rows: list[Any] = []
 
     def eval(self, row: Any, **_: Any) -> Iterable[tuple[Any, ...]] | None:
-        """Take one tuple; tuples come in the order of `on`, groups mixed."""
+        """Take one row. Rows arrive in the order of `on`, with groups interleaved."""
         found = None
-        # Only whole instants are framed, since ties are put in order there.
+        # Only frame when all rows of an instant have arrived, because ties are ordered there.
         if len(self._rows) >= ROWS_AT_ONCE and row[0] != self._rows[-1][0]:
             found = self._frame()
         self._rows.append(row)
         return found
 
     def terminate(self) -> Iterable[tuple[Any, ...]]:
-        """Frame what is left."""
+        """Frame the remaining rows."""
         yield from self._frame()
         yield from as_rows(frames_table(self._request, self._reader.directory.keys(), self._framer.finish()))
 
@@ -105,7 +106,7 @@ class Frames:
 
 
 class ThresholdFrames(Frames):
-    """`threshold_frames`."""
+    """The table function `threshold_frames`."""
 
     @staticmethod
     def analyze(*table: AnalyzeArgument, **options: AnalyzeArgument) -> Framing:
@@ -114,7 +115,7 @@ class ThresholdFrames(Frames):
 
 
 class BoundaryFrames(Frames):
-    """`boundary_frames`."""
+    """The table function `boundary_frames`."""
 
     @staticmethod
     def analyze(*table: AnalyzeArgument, **options: AnalyzeArgument) -> Framing:
@@ -123,7 +124,7 @@ class BoundaryFrames(Frames):
 
 
 class DeltaFrames(Frames):
-    """`delta_frames`."""
+    """The table function `delta_frames`."""
 
     @staticmethod
     def analyze(*table: AnalyzeArgument, **options: AnalyzeArgument) -> Framing:
@@ -132,7 +133,7 @@ class DeltaFrames(Frames):
 
 
 class AggregateFrames(Frames):
-    """`aggregate_frames`."""
+    """The table function `aggregate_frames`."""
 
     @staticmethod
     def analyze(*table: AnalyzeArgument, **options: AnalyzeArgument) -> Framing:
@@ -141,7 +142,7 @@ class AggregateFrames(Frames):
 
 
 class GapFrames(Frames):
-    """`gap_frames`."""
+    """The table function `gap_frames`."""
 
     @staticmethod
     def analyze(*table: AnalyzeArgument, **options: AnalyzeArgument) -> Framing:

@@ -1,4 +1,4 @@
-"""What can be said of a predicate in `analyze`, where there is a schema but no Spark to ask."""
+"""Checks of a predicate in `analyze`, which has a schema but no Spark session."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ OF_CHANCE = {
     "monotonically_increasing_id", "rand", "randn", "random", "randstr", "shuffle",
     "spark_partition_id", "uniform", "uuid",
 }  # fmt: skip
-"""Functions that give one tuple now this and now that."""
+"""Functions whose result for a row may differ from call to call."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table argument: all there is of it in `analyze` is the schema. It stands in for a DataFrame."""
+    """A table argument that stands in for a DataFrame. In `analyze`, only its schema is known."""
 
     schema: StructType
 
     @property
     def sparkSession(self) -> Any:  # noqa: N802
-        """A session without settings: those of the real one do not reach `analyze`."""
+        """A session without settings: those of the real session do not reach `analyze`."""
         return SimpleNamespace(conf={})
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """The types of the columns; null for those that have none in Arrow."""
+        """The types of the columns; null for those without an Arrow type."""
         fields = []
         for field in self.schema.fields:
             try:
@@ -47,7 +47,7 @@ class Table:
 
 
 def check_predicate(table: Any, predicate: str, option: str) -> None:
-    """Refuse a predicate of chance, of columns that do not exist, or of no truth; Spark's analyser sees to the rest."""
+    """Reject a predicate that is random, not boolean, or over unknown columns. Spark's analyzer checks the rest."""
     for function, bracket in pairwise(sqlglot.tokenize(predicate, read="spark")):
         if function.text.lower() in OF_CHANCE and bracket.token_type is TokenType.L_PAREN:
             raise SpecError(f"{option}: {predicate!r} is not deterministic; the same tuple must always give the same")

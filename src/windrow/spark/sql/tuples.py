@@ -1,7 +1,7 @@
-"""How tuples come to a table function: what Catalyst is asked to select, and how rows become Arrow tables and back.
+"""How rows reach a table function: what Catalyst selects, and how rows become Arrow tables and back.
 
-Rows come one by one, as Python objects. Instants come as whole numbers: Python's `datetime` has no place for the hour
-that comes twice when clocks are set back, and is slow to make.
+Rows arrive one by one, as Python objects. Instants arrive as integers: Python's `datetime` cannot represent the hour
+that repeats when clocks are set back, and is slow to create.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from windrow.spark.plans.shuffle import read_column
 
 @dataclass(frozen=True)
 class Selected:
-    """An expression over the table, the name of its value in a tuple, and its types on the way and in the kernel."""
+    """An expression over the table, the name of its value in a row, and its types in transit and in the kernel."""
 
     expression: str
     name: str
@@ -29,11 +29,11 @@ class Selected:
 
     @property
     def column(self) -> SelectedColumn:
-        """What Catalyst is asked for."""
+        """The column that Catalyst is asked to select."""
         return SelectedColumn(self.expression, self.name)
 
     def read(self, values: Sequence[Any]) -> pa.Array:
-        """The values of many rows as a column."""
+        """Return the values of many rows as a column."""
         found = pa.array(values, self.sent)
         return found if self.sent == self.type else found.view(self.type)
 
@@ -41,11 +41,11 @@ class Selected:
 LEAST_MICROS, MOST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
 LEAST_DAY, MOST_DAY = -719_162, 2_932_896
 EARLIEST_AND_LATEST = "TIMESTAMP_NTZ'0001-01-01 00:00:00'", "TIMESTAMP_NTZ'9999-12-31 23:59:59.999999'"
-"""The years 1 to 9999, the only ones that Python has dates for."""
+"""The years 1 to 9999, the only ones that Python's dates support."""
 
 
 def select_tuples(request: FrameQuery) -> tuple[tuple[Selected, ...], Layout]:
-    """What the kernel reads, under names of our own, with `on` first."""
+    """Select what the kernel reads, under internal names, with `on` first."""
     types, scheme = request.types, request.scheme
     by = [_never_null(_as_is(name, f"by{i}", types[name]), name, "by") for i, name in enumerate(request.by)]
     ties = [_as_is(name, f"tie{i}", types[name]) for i, name in enumerate(request.order_by)]
@@ -67,7 +67,7 @@ def select_tuples(request: FrameQuery) -> tuple[tuple[Selected, ...], Layout]:
 
 
 def quoted(name: str) -> str:
-    """A column by its literal name, dots and backticks included."""
+    """Return a column by its literal name, including dots and backticks."""
     escaped = name.replace("`", "``")
     return f"`{escaped}`"
 
@@ -93,7 +93,7 @@ def _within_years(value: str, column: str, least: int | str, most: int | str) ->
 
 
 def _never_null(selected: Selected, column: str, role: str) -> Selected:
-    """Refuse a null; Catalyst does so itself, since Spark shows a traceback for what a worker raises."""
+    """Reject nulls. Catalyst raises the error, because Spark shows a traceback for errors of a worker."""
     lacks = f"{quoted(column)} IS NULL"
     if pa.types.is_floating(selected.sent):
         lacks += f" OR isnan({quoted(column)})"
@@ -105,13 +105,13 @@ def _never_null(selected: Selected, column: str, role: str) -> Selected:
 
 
 def _unless(test: str, said: str, value: str) -> str:
-    """An expression that fails the query with a message where a test holds."""
+    """Return an expression that fails the query with a message if a test holds."""
     escaped = said.replace("\\", "\\\\").replace("'", "\\'")
     return f"CASE WHEN {test} THEN raise_error('{escaped}') ELSE {value} END"
 
 
 def _condition(text: str, name: str, strict: bool) -> Selected:
-    """The condition; CASE makes Spark refuse what is none, and a line break ends a comment in the text."""
+    """Return the condition. CASE makes Spark reject non-boolean expressions; a line break ends a comment."""
     value = f"CASE WHEN ({text}\n) THEN true WHEN NOT ({text}\n) THEN false END"
     if strict:
         said = f"the predicate {text!r} is null in some row: nulls='error' forbids that"
@@ -128,11 +128,11 @@ def _number(column: str, name: str, strict: bool) -> Selected:
 
 
 def as_table(rows: Sequence[Sequence[Any]], selected: Sequence[Selected]) -> pa.Table:
-    """Rows as columns of the kernel's types."""
+    """Return rows as columns of the kernel's types."""
     columns = [one.read(values) for one, values in zip(selected, zip(*rows, strict=True), strict=True)]
     return pa.table(columns, names=[one.name for one in selected])
 
 
 def as_rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
-    """Frames as rows of Python values."""
+    """Return frames as rows of Python values."""
     return zip(*(column.to_pylist() for column in table.columns), strict=True)

@@ -1,4 +1,4 @@
-"""Redis streams as source and sink of Spark's streams, through Spark's API for data sources in Python."""
+"""Redis streams as a source and sink of Spark streams, built on Spark's Python data source API."""
 
 from __future__ import annotations
 
@@ -11,35 +11,39 @@ from windrow.spark.versions import check_version
 __all__ = ["register_redis"]
 
 OLDEST_SPARK = (4, 2)
-"""The first Spark whose sources in Python can limit their batches."""
+"""The first version of Spark in which Python data sources can limit their batches."""
 
 
 def register_redis(spark: SparkSession) -> None:
-    """Make Redis streams a source and a sink of a session, as the format `redis_streams`.
+    """Register Redis streams as a source and sink of a session, under the format `redis_streams`.
 
     Parameters
     ----------
     spark
-        The session, Spark Connect included. Windrow and the package redis (`pip install windrow[redis]`) must be
-        installed for the Python of its workers.
+        The session; Spark Connect works too. The workers' Python needs Windrow and the package redis
+        (`pip install windrow[redis]`).
 
-    Both sides take the options `url` (`redis://host:6379/0`, or `rediss://` for an encrypted connection) and `stream`,
-    the key of a stream. For a server with a password, `username` and `password`, or `passwordVariable`, the name of an
-    environment variable of the driver that holds the password. Neither is shown in plans, errors or logs.
+    Notes
+    -----
+    Source and sink take the options `url` (`redis://host:6379/0`, or `rediss://` for an encrypted connection) and
+    `stream`, the key of a stream. For a server with a password, set `username` and `password`, or `passwordVariable`,
+    the name of an environment variable of the driver that holds the password. Credentials never appear in plans, errors
+    or logs.
 
-    As a source, with a schema: an entry is a row, and a field the column of its name, read as the column's type; a
-    field that is missing is null. The columns `_id`, `_time` and `_stream` tell of the entry itself. More options:
+    The source needs a schema. Each entry becomes a row. Fields map to columns of the same (case-sensitive) name and are
+    read as the column's type; missing fields are null. The columns `_id`, `_time` and `_stream` describe the entry
+    itself. Options of the source:
 
-        stream                several are read as 'north,south'
+        stream                one key, or several as 'north,south'
         startingOffsets       'earliest' (default), 'latest', or the id of the entry after which to start
-        maxEntriesPerTrigger  the most entries a batch has, of all streams together
-        entriesPerPartition   how many entries a task reads; 20000 by default
-        mode                  of values that cannot be read: 'error' (default), 'null', or 'drop' the row
-        epoch                 numbers are read as instants: 'seconds', 'milliseconds' or 'microseconds' since 1970
-        failOnDataLoss        'true' (default): entries that were trimmed before they were read are an error
+        maxEntriesPerTrigger  the maximum number of entries per batch, over all streams
+        entriesPerPartition   the number of entries per task; 20000 by default
+        mode                  for unreadable values: 'error' (default), 'null', or 'drop' to drop the row
+        epoch                 read numbers as timestamps: 'seconds', 'milliseconds' or 'microseconds' since 1970
+        failOnDataLoss        'true' (default): fail if entries were trimmed before they were read
 
-    As a sink, in output mode append: a row is an entry, a column a field, and nulls are left out. Every row is appended
-    once, however often the query is killed and started again from its checkpoint.
+    The sink supports the output mode append. Each row becomes an entry and each column a field; nulls are left out.
+    Every row is appended exactly once, however often the query is killed and restarted from its checkpoint.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The format `redis_streams`, by which Spark finds the source and the sink."""
+"""The format `redis_streams`, under which Spark finds the source and the sink."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from windrow.spark.sources.redis.source import EntryReader, TableReader
 
 
 class RedisStreams(DataSource):
-    """Redis streams, to read and to write."""
+    """Redis streams as a Spark data source, for reading and writing."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
-        """Check options and server as soon as Spark makes this: when a query starts, before its first batch."""
+        """Check options and server when Spark creates this object: when a query starts, before its first batch."""
         super().__init__(options)
         self._asked = RedisOptions.read(options)
         with Server(self._asked) as server:
@@ -26,31 +26,31 @@ class RedisStreams(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What the format is called."""
+        """Return the name of the format."""
         return "redis_streams"
 
     def schema(self) -> StructType:
-        """There is none to be found: every entry may have other fields."""
+        """Raise an error: the schema cannot be inferred, because every entry may have different fields."""
         raise SpecError(
             "schema: entries of a Redis stream may have any fields, so say which ones to read as what, such as "
             ".schema('detector string, at timestamp, speed double')"
         )
 
     def reader(self, schema: StructType) -> TableReader:
-        """For `spark.read`."""
+        """Return the reader for `spark.read`."""
         return TableReader(schema, self._asked)
 
     def streamReader(self, schema: StructType) -> EntryReader:
-        """For `spark.readStream`."""
+        """Return the reader for `spark.readStream`."""
         return EntryReader(schema, self._asked)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> EntryWriter:
-        """For `df.writeStream`."""
+        """Return the writer for `df.writeStream`."""
         refuse_source_options(self.options)
         return EntryWriter(schema, self._asked, overwrite)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """For `df.write`, which nothing could make repeatable."""
+        """Raise an error for `df.write`, which cannot be made repeatable."""
         raise UnsupportedError(
             "redis_streams is written by streams (df.writeStream), which know what they have written"
         )

@@ -1,4 +1,4 @@
-"""The options of `redis_streams`, read from text and checked before anything is read or written."""
+"""The options of `redis_streams`, parsed from text and checked before anything is read or written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windrow.errors import SpecError, quoted
 COMMON = ("url", "stream", "username", "password", "passwordVariable")
 SOURCE = ("startingOffsets", "maxEntriesPerTrigger", "entriesPerPartition", "failOnDataLoss", "mode", "epoch")
 SINK = ("checkpointLocation",)
-"""Spark's own option, which it hands on to the sink."""
+"""Spark's own option, which it passes on to the sink."""
 MODES = ("error", "null", "drop")
 EPOCHS = ("seconds", "milliseconds", "microseconds")
 ENTRIES_A_PARTITION = 20_000
@@ -22,21 +22,21 @@ _SCHEMES = ("redis", "rediss", "unix")
 
 @dataclass(frozen=True)
 class Login:
-    """Who connects, apart from the url; never shown."""
+    """The user and password, if they are not in the url; never shown."""
 
     username: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
 
     @property
     def arguments(self) -> dict[str, str]:
-        """What the client of Redis takes."""
+        """The keyword arguments for the Redis client."""
         given = {"username": self.username, "password": self.password}
         return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class RedisOptions:
-    """What a user asked of `redis_streams`."""
+    """The options of a query of `redis_streams`."""
 
     url: str = field(repr=False)
     streams: tuple[str, ...]
@@ -50,7 +50,7 @@ class RedisOptions:
 
     @classmethod
     def read(cls, given: Mapping[str, str]) -> RedisOptions:
-        """The options as Spark hands them over, all of them text and their names in any case."""
+        """Parse the options as Spark passes them: all values are text, and names may be in any case."""
         texts = {name.lower(): value for name, value in given.items()}
         _refuse_unknown(texts)
         epoch, url = texts.get("epoch"), _url(texts.get("url"))
@@ -68,14 +68,14 @@ class RedisOptions:
 
 
 def refuse_source_options(given: Mapping[str, str]) -> None:
-    """Refuse, for a sink, what only a source can do."""
+    """Reject, for a sink, the options of a source."""
     for name in SOURCE:
         if any(name.lower() == key.lower() for key in given):
             raise SpecError(f"{name}: the option is for reading from redis_streams, and this query writes to it")
 
 
 def address(url: str) -> str:
-    """Where the server is, without what a url may hold of names and passwords."""
+    """Return the address of the server, without the user and password that a url may contain."""
     parts = urlsplit(url)
     if parts.scheme == "unix":
         return parts.path
@@ -109,7 +109,7 @@ def _url(text: str | None) -> str:
 
 
 def _login(url: str, username: str | None, password: str | None, variable: str | None) -> Login:
-    """The user and the password, read on the driver; what is wrong is said without either."""
+    """Return the user and password, read on the driver. Error messages contain neither."""
     parts = urlsplit(url)
     for option, value, told in (("username", username, parts.username), ("password", password, parts.password)):
         if value is not None and told:

@@ -1,4 +1,4 @@
-"""From the entries of a Redis stream to rows of a user's schema."""
+"""Turn the entries of a Redis stream into rows of a user's schema."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from windrow.spark.sources.redis.values import READABLE, Reading, reading_of, ti
 from windrow.spark.versions import to_arrow_schema
 
 ABOUT = {"_id": StringType(), "_time": TimestampType(), "_stream": StringType()}
-"""Columns that tell of the entry itself: its id, the moment in the id, and the stream it is from."""
+"""The columns that describe the entry itself: its id, the time in the id, and its stream."""
 
 Cell = Callable[[str, str, dict[bytes, bytes]], Any]
-"""The value of one column, by stream, id and fields."""
+"""A function that returns the value of one column from stream, id and fields."""
 
 
 class UnreadableValue(Exception):
-    """A value that cannot be read, in a query that drops such rows."""
+    """Raised for a value that cannot be read, in a query that drops such rows."""
 
 
 class RowReader:
-    """Reads entries as rows; made once a task, and before that to refuse a schema that cannot be read."""
+    """A reader of entries as rows. Created once per task, and on the driver to reject an unsupported schema."""
 
     def __init__(self, schema: StructType, options: RedisOptions) -> None:
         if not schema.fields:
@@ -37,7 +37,7 @@ class RowReader:
         self._cells = [_cell(field, options) for field in schema.fields]
 
     def rows(self, stream: str, entries: Entries) -> pa.RecordBatch:
-        """A row for every entry that can be read."""
+        """Return one row per entry that can be read."""
         found = []
         for entry, fields in entries:
             id = entry.decode()

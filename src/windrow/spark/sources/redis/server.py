@@ -1,4 +1,4 @@
-"""The Redis server as source and sink see it: a few questions, and its errors in Windrow's words."""
+"""The Redis server as source and sink use it: a few queries, and its errors as Windrow errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windrow.spark.sources.redis.options import RedisOptions, address
 
 Entries = list[tuple[bytes, dict[bytes, bytes]]]
 PAGE = 2_000
-"""How many entries Redis is asked for at once: few enough not to keep its other clients waiting."""
+"""The number of entries per request to Redis: small enough not to delay its other clients."""
 
 _WALK = """
 -- The number and the last id of the next entries, counted where they are, so that only these two travel.
@@ -24,7 +24,7 @@ return {#found, found[#found][1]}
 
 
 def import_redis() -> Any:
-    """Redis's own package, which only those need who read or write its streams."""
+    """Import the package redis, which only `redis_streams` needs."""
     try:
         import redis
     except ImportError as error:
@@ -37,7 +37,7 @@ def import_redis() -> Any:
 
 @dataclass(frozen=True)
 class Place:
-    """A place in a stream: after the entry of this id, up to which so many were added since the stream began."""
+    """A place in a stream: after the entry `id`, up to which `added` entries were ever added."""
 
     id: str
     added: int
@@ -45,14 +45,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Extent:
-    """What a stream says of itself in one answer: where it ends, and how many entries it has."""
+    """The extent of a stream, from one reply: its end, and its number of entries."""
 
     end: Place
     length: int
 
     @property
     def gone(self) -> int:
-        """How many entries it had and has no more."""
+        """The number of entries that have been removed."""
         return self.end.added - self.length
 
 
@@ -65,11 +65,11 @@ class Server:
         self._redis = import_redis()
         patience = self._redis.retry.Retry(self._redis.backoff.ExponentialBackoff(cap=1, base=0.1), 3)
         try:
-            # What the url itself says of timeouts wins over these.
+            # Timeouts in the url override these.
             self.client = self._redis.Redis.from_url(
                 options.url, socket_connect_timeout=5, socket_timeout=60, retry=patience, **options.login.arguments
             )
-            self.client.connection_pool.make_connection()  # made but not connected, it refuses what it does not know
+            self.client.connection_pool.make_connection()  # created but not connected, it rejects unknown arguments
         except (ValueError, TypeError) as error:
             raise SpecError(f"url: the address of the Redis server cannot be used: {error}") from error
 
@@ -80,11 +80,11 @@ class Server:
         self.close()
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         self.client.close()
 
     def check(self, streams: tuple[str, ...]) -> None:
-        """Refuse a server that does not answer, and keys that hold anything but a stream."""
+        """Reject a server that does not respond, and keys that hold anything but a stream."""
         for stream in streams:
             with self.telling(stream):
                 kind = self.client.type(stream).decode()
@@ -92,7 +92,7 @@ class Server:
                     raise self._failure(f"stream: the key {stream!r} in Redis at {self.at} is a {kind}, not a stream")
 
     def extent(self, stream: str) -> Extent:
-        """What is in a stream; a key that does not exist is a stream without entries."""
+        """Return the extent of a stream. A key that does not exist is a stream without entries."""
         with self.telling(stream):
             try:
                 info = self.client.xinfo_stream(stream)
@@ -105,7 +105,7 @@ class Server:
         return Extent(Place(info["last-generated-id"].decode(), info["entries-added"]), info["length"])
 
     def walk(self, stream: str, after: str, upto: str, most: int) -> tuple[str, int]:
-        """The last of the next entries, at most so many, and how many they are."""
+        """Return the id of the last of the next entries, at most `most`, and how many there are."""
         count, at = 0, after
         with self.telling(stream):
             while count < most:
@@ -117,7 +117,7 @@ class Server:
         return at, count
 
     def pages(self, stream: str, after: str, upto: str) -> Iterator[Entries]:
-        """The entries after one id, up to another, which is among them."""
+        """Yield the entries after one id, up to and including another, page by page."""
         while True:
             with self.telling(stream):
                 page: Entries = self.client.xrange(stream, f"({after}", upto, PAGE)
@@ -129,7 +129,7 @@ class Server:
 
     @contextmanager
     def telling(self, stream: str) -> Iterator[None]:
-        """Say what is wrong in Windrow's words: where the server is, and which stream was meant."""
+        """Turn errors of Redis into Windrow errors that name the server and the stream."""
         errors = self._redis.exceptions
         try:
             yield

@@ -1,9 +1,9 @@
-"""Redis streams as a sink: every row of a query once, whenever its driver, a task or the connection dies.
+"""Redis streams as a sink: every row exactly once, even if the driver, a task or the connection dies.
 
-A task puts its rows aside under a key that no other attempt has. When all tasks of a batch are done, the driver runs
-one script in Redis, which nothing can come between: it appends what was put aside to the stream and notes the number of
-the batch, or does nothing if that number is noted already. The note goes by the id of the query, which Spark keeps in
-the checkpoint, so a query that is started again finds it, and one with a new checkpoint begins anew.
+A task stages its rows under a key that no other attempt uses. When all tasks of a batch are done, the driver runs one
+script in Redis, which is atomic: it appends the staged rows to the stream and records the number of the batch, or does
+nothing if that number is already recorded. The record belongs to the id of the query, which Spark stores in the
+checkpoint. A restarted query therefore finds it, and a query with a new checkpoint starts from scratch.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from windrow.spark.sources.redis.server import PAGE, Server
 from windrow.spark.sources.redis.values import READABLE, writing_of
 
 QUERY_ID = "sql.streaming.queryId"
-"""Where Spark tells tasks the id of the query that they belong to."""
+"""The local property in which Spark passes the id of the query to its tasks."""
 KEPT_SECONDS = 24 * 3600
-"""How long rows stay aside if the query never comes back for them."""
+"""How long staged rows are kept if the query never returns for them."""
 MOST_COLUMNS = 2_000
-"""Scripts of Redis take no more than 8,000 values at a time."""
+"""Redis scripts take at most 8,000 values at a time."""
 
 _COMMIT = """
 -- KEYS: the stream, the note of the last batch, the set of all keys with rows aside, then those of this batch.
@@ -60,7 +60,7 @@ return {1, ''}
 
 @dataclass(frozen=True)
 class Aside(WriterCommitMessage):
-    """What a task has put aside: for which query, under which key, how many rows."""
+    """The rows that a task has staged: for which query, under which key, and how many."""
 
     query: str
     key: str
@@ -68,7 +68,7 @@ class Aside(WriterCommitMessage):
 
 
 class EntryWriter(DataSourceStreamArrowWriter):
-    """Appends rows to a stream, one entry a row."""
+    """A writer that appends rows to a stream, one entry per row."""
 
     def __init__(self, schema: StructType, options: RedisOptions, overwrite: bool) -> None:
         if overwrite:
@@ -79,7 +79,7 @@ class EntryWriter(DataSourceStreamArrowWriter):
         self._schema, self._options, self._stream = schema, options, options.streams[0]
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Aside:
-        """Put the rows of a task aside."""
+        """Stage the rows of a task."""
         query = query_of_task()
         staged, key = self._set_key(query), f"{self._set_key(query)}:{uuid4()}"
         rows = 0
@@ -88,7 +88,7 @@ class EntryWriter(DataSourceStreamArrowWriter):
                 with server.telling(self._stream):
                     pipe = server.client.pipeline(transaction=False)
                     pipe.sadd(staged, key)
-                    # Rows are numbered, so that a page that is sent again by accident is refused and not doubled.
+                    # Rows are numbered, so a page that is accidentally sent twice is rejected instead of duplicated.
                     for number, row in enumerate(page, rows + 1):
                         pipe.xadd(key, row, id=f"0-{number}")
                     pipe.expire(key, KEPT_SECONDS)
@@ -98,7 +98,7 @@ class EntryWriter(DataSourceStreamArrowWriter):
         return Aside(query, key, rows)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Append what was put aside, all of it or nothing, unless this batch was appended before."""
+        """Append the staged rows, all or nothing, unless this batch has already been appended."""
         asides = [message for message in messages if isinstance(message, Aside) and message.rows]
         if not asides:
             return
@@ -113,7 +113,7 @@ class EntryWriter(DataSourceStreamArrowWriter):
             )
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Forget what was put aside; what failed tasks left is forgotten with the next batch."""
+        """Delete the staged rows. Those of failed tasks are deleted with the next batch."""
         asides = [message for message in messages if isinstance(message, Aside) and message.rows]
         if asides:
             with self._server() as server, server.telling(self._stream):
@@ -127,12 +127,12 @@ class EntryWriter(DataSourceStreamArrowWriter):
 
 
 def note_key(stream: str, query: str) -> str:
-    """The key under which the last batch of a query is noted."""
+    """Return the key under which the last batch of a query is recorded."""
     return f"windrow:{stream}:{query}:batch"
 
 
 def query_of_task() -> str:
-    """The id of the query that a task belongs to."""
+    """Return the id of the query that a task belongs to."""
     task = TaskContext.get()
     query = task.getLocalProperty(QUERY_ID) if task else None
     if not query:
@@ -141,7 +141,7 @@ def query_of_task() -> str:
 
 
 def check_columns(schema: StructType) -> None:
-    """Refuse columns that no field can hold."""
+    """Reject columns that a field cannot hold."""
     if len(schema.fields) > MOST_COLUMNS:
         raise SpecError(f"schema: {len(schema.fields)} columns are too many for an entry; at most {MOST_COLUMNS} fit")
     for field in schema.fields:
@@ -153,7 +153,7 @@ def check_columns(schema: StructType) -> None:
 
 
 def pages(batches: Iterable[pa.RecordBatch], schema: StructType) -> Iterator[list[dict[str, Any]]]:
-    """Rows as the fields of entries, without those that are null."""
+    """Yield pages of rows as the fields of entries, without nulls."""
     names = [field.name for field in schema.fields]
     writings = [writing_of(field.dataType) for field in schema.fields]
     for batch in batches:

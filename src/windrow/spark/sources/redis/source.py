@@ -1,7 +1,7 @@
-"""Redis streams as a source: a batch is the entries after one id, up to another, and can be read again at any time.
+"""Redis streams as a source. A batch is the entries after one id, up to another, and can be read again at any time.
 
-A place in a stream is an id and the number of entries that had ever been added up to it. Two places so say how many
-entries lie between them, and when fewer are found, some were trimmed or deleted before they were read.
+A place in a stream is an id and the number of entries ever added up to it. The difference of two places therefore says
+how many entries lie between them. If fewer are found, some were trimmed or deleted before they were read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Places = dict[str, Place]
 
 @dataclass
 class Span(InputPartition):
-    """Entries that one task reads: after an id, up to another; `count` of them, or any number if that is None."""
+    """The entries that one task reads: after one id, up to another; `count` of them, or any number if it is None."""
 
     stream: str
     after: str
@@ -38,7 +38,7 @@ class Span(InputPartition):
 
 
 class EntryReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads the entries of one or more streams, batch by batch."""
+    """A reader of the entries of one or more streams, batch by batch."""
 
     def __init__(self, schema: StructType, options: RedisOptions) -> None:
         RowReader(schema, options)
@@ -51,24 +51,24 @@ class EntryReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Server(self._options)
 
     def initialOffset(self) -> Offset:
-        """Where a new query starts."""
+        """Return where a new query starts."""
         return to_offset({stream: first_place(self._server, stream, self._options.start) for stream in self._streams})
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """How much a batch may have."""
+        """Return the maximum size of a batch."""
         most = self._options.most_entries
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Take what is there now as the end of the query."""
+        """Set the current end of the streams as the end of the query."""
         self._target = self._last_places()
 
     def reportLatestOffset(self) -> Offset:
-        """The end of the streams, for the progress of the query."""
+        """Return the end of the streams, for the progress of the query."""
         return to_offset(self._last_places())
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        """The end of the next batch."""
+        """Return the end of the next batch."""
         begins = from_offset(start, self._streams)
         ends = {stream: self._end(stream, begins[stream]) for stream in self._streams}
         if isinstance(limit, ReadMaxRows):
@@ -79,12 +79,12 @@ class EntryReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_offset(ends)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[Span]:
-        """The batch in pieces, each for one task; what is gone is noticed here already."""
+        """Cut the batch into one piece per task. Missing entries are already detected here."""
         begins, ends = from_offset(start, self._streams), from_offset(end, self._streams)
         return [span for stream in self._streams for span in self._cut(stream, begins[stream], ends[stream])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one piece."""
+        """Yield the rows of one piece."""
         assert isinstance(partition, Span)
         reader, found = RowReader(self._schema, self._options), 0
         with Server(self._options) as server:
@@ -95,7 +95,7 @@ class EntryReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise lost(partition.stream, partition.after, f"{partition.count - found} of {partition.count} entries")
 
     def stop(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         if "_server" in self.__dict__:
             self._server.close()
 
@@ -107,7 +107,7 @@ class EntryReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {stream: self._server.extent(stream).end for stream in self._streams}
 
     def _end(self, stream: str, begin: Place) -> Place:
-        """How far a stream can be read now; never back."""
+        """Return how far a stream can be read now; never before `begin`."""
         extent = self._server.extent(stream)
         if self._options.fail_on_loss:
             refuse_loss(stream, begin, extent)
@@ -115,14 +115,14 @@ class EntryReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Place(max(begin.id, target.id, key=id_key), target.added)
 
     def _step(self, stream: str, begin: Place, end: Place, share: int) -> Place:
-        """The place so many entries further on."""
+        """Return the place `share` entries further on."""
         if not share:
             return begin
         at, count = self._server.walk(stream, begin.id, end.id, share)
         return Place(at, begin.added + count) if count == share else end
 
     def _cut(self, stream: str, begin: Place, end: Place) -> Iterator[Span]:
-        """Pieces of about the same number of entries."""
+        """Yield pieces of about the same number of entries."""
         if begin == end:
             return
         after, found = begin.id, 0
@@ -138,25 +138,25 @@ class EntryReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class TableReader(DataSourceReader):
-    """Reads what is in the streams now, as a table."""
+    """A reader of the current content of the streams, as a table."""
 
     def __init__(self, schema: StructType, options: RedisOptions) -> None:
         self._reader = EntryReader(schema, options)
 
     def partitions(self) -> Sequence[Span]:
-        """All entries, in pieces."""
+        """Cut all entries into pieces."""
         start = self._reader.initialOffset()
         spans = self._reader.partitions(start, self._reader.reportLatestOffset())
         self._reader.stop()
         return spans
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one piece."""
+        """Yield the rows of one piece."""
         return self._reader.read(partition)
 
 
 def first_place(server: Server, stream: str, start: str) -> Place:
-    """The place to start from: `earliest`, `latest`, or after an id."""
+    """Return the place to start from: `earliest`, `latest`, or after an id."""
     extent = server.extent(stream)
     if start == "latest":
         return extent.end
@@ -168,7 +168,7 @@ def first_place(server: Server, stream: str, start: str) -> Place:
 
 
 def refuse_loss(stream: str, begin: Place, extent: Extent) -> None:
-    """Refuse a stream that was set back, and one that is trimmed faster than it is read."""
+    """Reject a stream that was reset, or that is trimmed faster than it is read."""
     if extent.end.added < begin.added or id_key(extent.end.id) < id_key(begin.id):
         raise lost(stream, begin.id, "the stream was deleted or set back, so that entries")
     if extent.gone > begin.added:
@@ -176,7 +176,7 @@ def refuse_loss(stream: str, begin: Place, extent: Extent) -> None:
 
 
 def fair_shares(behind: Mapping[str, int], most: int) -> dict[str, int]:
-    """Who may read how many: all of them the same, and what one does not need goes to those that are further behind."""
+    """Share out `most` entries equally. What one stream does not need goes to those further behind."""
     shares: dict[str, int] = {}
     for stream in sorted(behind, key=lambda name: (behind[name], name)):
         shares[stream] = min(behind[stream], (most - sum(shares.values())) // (len(behind) - len(shares)))
@@ -184,18 +184,18 @@ def fair_shares(behind: Mapping[str, int], most: int) -> dict[str, int]:
 
 
 def id_key(id: str) -> tuple[int, int]:
-    """Ids in the order of Redis."""
+    """Return a sort key for ids, in the order of Redis."""
     milliseconds, _, sequence = id.partition("-")
     return int(milliseconds), int(sequence)
 
 
 def to_offset(places: Places) -> Offset:
-    """Places as Spark keeps them in the checkpoint."""
+    """Return places in the form that Spark stores in the checkpoint."""
     return {stream: asdict(place) for stream, place in places.items()}
 
 
 def from_offset(offset: Offset, streams: Sequence[str]) -> Places:
-    """Places out of a checkpoint, which must be of the same streams."""
+    """Return the places in a checkpoint; reject one of other streams."""
     if set(offset) != set(streams):
         raise SpecError(
             f"stream: the checkpoint is of {', '.join(map(repr, sorted(offset)))} and the query reads "
@@ -205,7 +205,7 @@ def from_offset(offset: Offset, streams: Sequence[str]) -> Places:
 
 
 def lost(stream: str, after: str, what: str) -> SourceError:
-    """The error for entries that are gone before they were read."""
+    """Return the error for entries that were removed before they were read."""
     return SourceError(
         f"stream {stream!r}: {what} after {after} are gone, trimmed or deleted before this query read them; set the "
         "option 'failOnDataLoss' to 'false' to go on without them, or start with a new checkpoint"

@@ -1,4 +1,4 @@
-"""How values are written in the fields of an entry, and read from them; what the sink writes, the source reads back.
+"""How values are written to the fields of an entry and read from them. The source reads back what the sink writes.
 
 | type | text |
 | --- | --- |
@@ -7,14 +7,14 @@
 | byte, short, int, long | `-12` |
 | float, double | `3.5`, `1e-9`, `nan`, `inf` |
 | decimal | `12.50`, with no more digits than the type has |
-| boolean | `true`, `false`; `1` and `0` are read too |
+| boolean | `true`, `false`; `1` and `0` are also read |
 | date | `2026-03-02` |
-| timestamp | `2026-03-02T07:01:00.000000Z`; read with any offset, and as UTC where there is none |
+| timestamp | `2026-03-02T07:01:00.000000Z`; read with any offset, or as UTC without one |
 | timestamp_ntz | `2026-03-02T07:01:00.000000`, without an offset |
 
-Instants are also read from numbers since 1970, if the option `epoch` says of what.
+Timestamps are also read from numbers since 1970 if the option `epoch` gives their unit.
 
-Anybody who can write to the stream chooses these texts, so the time to read one is linear in its length: no pattern
+Anyone who can write to the stream chooses these texts, so reading one takes time linear in its length: no pattern
 backtracks, and a number is compared with the range of its type before it is expanded.
 """
 
@@ -33,14 +33,14 @@ from pyspark.sql import types as T
 READABLE = "string, binary, byte, short, int, long, float, double, decimal, boolean, date, timestamp and timestamp_ntz"
 _WIDTHS = {T.ByteType: 8, T.ShortType: 16, T.IntegerType: 32, T.LongType: 64}
 _LARGEST = {T.FloatType: 3.4028235677973366e38, T.DoubleType: sys.float_info.max}
-"""Past these a number would become infinite; half of a float's last step past its largest rounds down to it."""
+"""Beyond these, a number would become infinite. Up to half a step beyond the largest float, it still rounds down."""
 _MICROSECONDS = {"seconds": 1_000_000, "milliseconds": 1_000, "microseconds": 1}
 _1970 = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _MOST_CHARACTERS = 2_000
-"""The longest text of a number or an instant; the exact value of any double is shorter."""
+"""The longest text of a number or a timestamp; the exact value of any double is shorter."""
 _LAST = Decimal(2**63)
-"""More microseconds than any instant has."""
+"""More microseconds than any timestamp has."""
 _INTEGER = re.compile(r"[+-]?[0-9]++")
 _NUMBER = re.compile(r"[+-]?([0-9]++(\.[0-9]*+)?|\.[0-9]++)([eE][+-]?[0-9]++)?|[+-]?(inf|infinity)|nan", re.IGNORECASE)
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.,]++([zZ]|[+-][0-9:]++)?)?")
@@ -50,14 +50,14 @@ _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
 @dataclass(frozen=True)
 class Reading:
-    """How a type is read: `parse` raises ValueError for a text that is not `right`."""
+    """The way to read a type. `parse` raises ValueError for a text that does not match `right`."""
 
     parse: Callable[[bytes], Any]
     right: str
 
 
 def reading_of(kind: T.DataType, epoch: str | None) -> Reading | None:
-    """How values of a type are read from the bytes of a field; None if there is no way."""
+    """Return how to read values of a type from the bytes of a field, or None if the type is not supported."""
     match kind:
         case T.StringType():
             return Reading(lambda data: data.decode(), "text in UTF-8")
@@ -85,7 +85,7 @@ def reading_of(kind: T.DataType, epoch: str | None) -> Reading | None:
 
 
 def writing_of(kind: T.DataType) -> Callable[[Any], str | bytes] | None:
-    """How values of a type are written into a field; None if there is no way."""
+    """Return how to write values of a type into a field, or None if the type is not supported."""
     match kind:
         case T.StringType() | T.BinaryType():
             return lambda value: value
@@ -107,7 +107,7 @@ def writing_of(kind: T.DataType) -> Callable[[Any], str | bytes] | None:
 
 
 def time_of(entry: str) -> datetime.datetime | None:
-    """The moment in the id of an entry; None if it is no moment of this age, as ids may be any numbers."""
+    """Return the time in the id of an entry, or None if it is out of range: ids may be any numbers."""
     milliseconds = int(entry.partition("-")[0])
     try:
         return (_1970 + milliseconds * 1000 * _MICROSECOND).replace(tzinfo=datetime.UTC)
@@ -116,7 +116,7 @@ def time_of(entry: str) -> datetime.datetime | None:
 
 
 def _text(data: bytes) -> str:
-    """The text of anything but a string, which may be of any length."""
+    """Return the text of any type but a string, which may have any length."""
     if len(data) > _MOST_CHARACTERS:
         raise ValueError("too long")
     return data.decode()
@@ -183,7 +183,7 @@ def _in_utc(value: datetime.datetime) -> datetime.datetime:
 
 
 def _instants(epoch: str | None, example: str, parse: Callable[[bytes], datetime.datetime]) -> Reading:
-    """Instants in ISO 8601 or, with an epoch, in numbers; which of the two is never guessed from the number."""
+    """Return how to read instants in ISO 8601 or, with `epoch`, as numbers. The unit is never guessed."""
     if epoch is None:
         return Reading(parse, f"an instant such as {example}, or a number if the option 'epoch' says of what")
     unit = _MICROSECONDS[epoch]
@@ -195,7 +195,7 @@ def _instants(epoch: str | None, example: str, parse: Callable[[bytes], datetime
             return parse(data)
         try:
             number = Decimal(text) * unit
-            if not abs(number) < _LAST:  # or its digits would be written out, however many the exponent asks for
+            if not abs(number) < _LAST:  # otherwise all digits that the exponent asks for would be written out
                 raise ValueError(text)
             value = _1970 + round(number) * _MICROSECOND
         except (InvalidOperation, OverflowError) as error:
