@@ -1,1 +1,1 @@
-"""Filling: which rows of one source lie in which frames of another."""
+"""Filling: matches the rows of one source with the frames of another."""

@@ -1,10 +1,31 @@
-"""Filling frames in a stream: frames and tuples in as they arrive, tagged tuples or finished frames out.
+"""Filling on streams: frames and rows in as they arrive, tagged rows or filled frames out.
 
-A `Filler` has some of a stream's groups, a *bucket*. It keeps frames until no further tuple can be in them, and tuples
-until no further frame can have them. Who knows that is punctuation: of the tuples, the watermark; of the frames, the
-watermark too, but for the groups that are known to have a frame under way. Fragments need no rule of their own: a piece
-tells how far its frame reaches already, so its tuples are matched and forgotten while the frame goes on. Of the groups,
-only those with frames are remembered; a row that waits brings its key along.
+A `Filler` handles a *bucket*, a share of the stream's groups. Frames and rows arrive independently, so each is held
+until nothing can match it any more. For a group with one open frame, along `on`:
+
+    frame     [===================>                           not final: a later fragment may extend it
+    rows        x   x    x     x  |   o     o      o   |  ?    ?     ?
+                matched, released |   kept             |  coming
+                                  reach                watermark
+
+    held       contents                                           released when
+    coming     rows that the watermark has not passed             the watermark passes them: they are kept or dropped
+    kept       passed rows that a frame may still contain         they are before `_needed_from` of their group
+    open       frames that may still receive rows                 they are final and the watermark has passed their end
+    under_way  starts of frames of which nothing has arrived      the next punctuation of the frames replaces them
+
+`_needed_from` is the earliest `on` that a frame not completely known may contain. Per group, it is the least of
+
+- the watermark, moved back by `before`: frames that nothing is known about start after it;
+- the start of the first frame under way, as reported by the frames' punctuation;
+- the reach of each open frame that is not final.
+
+A frame that starts earlier is late: its rows may be gone, so it is dropped and counted. Fragments follow from the same
+rules. Each extends the reach of its frame, so the rows up to there are matched and released while the frame stays open.
+
+Streaming rows are matched on arrival if they are tagged, and in order, as the watermark passes them, if they are
+aggregated. If the frames are a table, no row is kept. If the rows are a table, a frame is released as soon as it is
+final. Only groups with frames are stored; buffered rows carry their own keys.
 """
 
 from __future__ import annotations
@@ -31,52 +52,53 @@ from windrow.state.checks import check_indices, check_that, reading
 
 VERSION = 2
 KIND = "fill"
-"""The kind of a saved bucket."""
+"""The kind of state that a saved bucket has in its header."""
 
 
 @dataclass(frozen=True)
 class FillPlan:
-    """What is filled with what, and which side is a table, known whole from the start.
+    """A fill query: its columns, its aggregates, and which side is a table that is known from the start.
 
-    Tuples arrive with the columns `by0`, `by1`, … of their group, `on`, and those named here; pieces of frames with the
-    columns of their group, `number`, `start`, `end`, `fragment`, `final`, and those named here.
+    Rows arrive with the columns `by0`, `by1`, … of their group, `on`, and the columns named here. Frames, or their
+    fragments, arrive with the columns of their group, `number`, `start`, `end`, `fragment`, `final`, and the columns
+    named here.
     """
 
     clock: Clock
     key_types: tuple[pa.DataType, ...]
     accumulators: tuple[Accumulator, ...]
-    """What aggregates; without any, tuples are tagged."""
+    """The aggregates; without any, rows are tagged."""
     values: tuple[str | None, ...]
-    """The columns of the aggregates, one after the other; None for a count of tuples."""
+    """The input columns of the aggregates, in order; None for a count of rows."""
     ties: tuple[str, ...]
-    """The columns that order tuples with the same `on`."""
+    """The columns that order rows with the same `on`."""
     tuple_columns: tuple[str, ...]
-    """What a tagged tuple consists of."""
+    """The columns of a tagged row."""
     frame_columns: tuple[str, ...]
-    """What a filled frame consists of, before its aggregates."""
+    """The columns of a filled frame, before its aggregates."""
     frame_roles: dict[str, str]
-    """Which of them are `start`, `end` and `count`: of a frame in pieces, they are those of all its pieces."""
+    """Which of them are `start`, `end` and `count`; for a frame in fragments, these span all fragments."""
     asked: dict[str, str]
-    """What the state depends on: with anything else it would mean something else."""
+    """Everything that a saved state depends on."""
     frames_known: bool = False
     tuples_known: bool = False
     before: int | float = 0
-    """How far before the watermark a frame may start that nothing is known of: as far as starts were moved back."""
+    """How far before the watermark an unknown frame may start: the distance by which starts were moved back."""
 
     @property
     def keys(self) -> list[str]:
-        """Under which names the values of a group arrive."""
+        """The column names of the group keys in arriving tables."""
         return [f"by{i}" for i in range(len(self.key_types))]
 
     @property
     def in_order(self) -> bool:
-        """Whether tuples are matched as the watermark passes them, and not when they arrive: aggregates need that."""
+        """Whether rows are matched when the watermark passes them rather than on arrival, as aggregates require."""
         return bool(self.accumulators) and not self.tuples_known
 
 
 @dataclass
 class Held:
-    """How many tuples a bucket held, over all progresses and over all frames that came: in all, and at most."""
+    """Statistics of the rows that a bucket holds, per step and per arriving frame: total and maximum."""
 
     steps: int = 0
     total: int = 0
@@ -86,7 +108,7 @@ class Held:
     most_at_frames: int = 0
 
     def note(self, held: int, frames: int) -> None:
-        """A progress with so many tuples held, in which so many frames arrived."""
+        """Record a step with `held` rows in which `frames` frames arrived."""
         self.steps, self.total, self.most = self.steps + 1, self.total + held, max(self.most, held)
         if frames:
             self.frames, self.total_at_frames = self.frames + frames, self.total_at_frames + frames * held
@@ -95,7 +117,7 @@ class Held:
 
 @dataclass
 class FillCounts:
-    """What happened in one progress."""
+    """The rows and frames that arrived in one step, and how many of them were late."""
 
     tuples: int = 0
     frames: int = 0
@@ -103,7 +125,7 @@ class FillCounts:
 
 
 class Open(NamedTuple):
-    """The frames that may still get tuples: where they start, how far they are known to reach, if that is their end."""
+    """The frames that may still receive rows: start, reach so far, and whether that reach is final."""
 
     group: npt.NDArray[np.int64]
     number: npt.NDArray[np.int64]
@@ -112,18 +134,18 @@ class Open(NamedTuple):
     final: npt.NDArray[np.bool_]
 
     def take(self, rows: npt.NDArray[Any]) -> Open:
-        """Some of the frames."""
+        """Return some of the frames."""
         return Open(*(column[rows] for column in self))
 
 
 @dataclass
 class Filler:
-    """One bucket of a stream's groups."""
+    """The filler of one bucket of a stream's groups."""
 
     plan: FillPlan
     shelf: Shelf
     watermark: int | None = None
-    """Tuples up to here are late; None before the first."""
+    """Rows up to here are late; None before the first watermark."""
     held: Held = field(default_factory=Held)
     counts: FillCounts = field(default_factory=FillCounts)
 
@@ -131,9 +153,9 @@ class Filler:
         clock = self.plan.clock
         self.directory = Directory(self.plan.key_types)
         self.coming = TimedShelf(self.shelf, clock, "on", 0, 2)
-        """Tuples that the watermark has not passed."""
+        """Rows that the watermark has not passed."""
         self.kept = TimedShelf(self.shelf, clock, "on", 1, 2)
-        """Tuples that it has passed, and that a frame may still have."""
+        """Rows that it has passed and that a frame may still contain."""
         self.open = Open(
             np.empty(0, np.int64),
             np.empty(0, np.int64),
@@ -142,10 +164,10 @@ class Filler:
             np.empty(0, np.bool_),
         )
         self.rows: pa.Table | None = None
-        """What travels with the open frames; None before the first."""
+        """The result columns of the open frames; None before the first frame."""
         self.states = [accumulator.empty(0) for accumulator in self.plan.accumulators]
         self.under_way = Placed(np.empty(0, np.int64), np.empty(0, clock.dtype))
-        """The groups that have frames under way of which nothing arrived yet, and where the first of these starts."""
+        """The groups with frames under way of which nothing has arrived, and the start of the first one per group."""
         self._looked_through = 0
         self._read: list[tuple[Waiting, pa.Table]] = []
 
@@ -156,10 +178,10 @@ class Filler:
         watermark: int | None,
         under_way: pa.Table | None = None,
     ) -> list[pa.Table]:
-        """Take in what arrived and go on to the watermark: the rows of the result.
+        """Take in new rows and frames, advance to the watermark, and return rows of the result.
 
-        `under_way` has the groups with frames that nothing was told of yet, and where these start; None if that is as
-        it was.
+        `under_way` lists the groups with frames of which nothing has been reported yet, and their starts; None if
+        unchanged.
         """
         fresh = [*self._on_time(tuples)]
         pieces = self._not_late(frames)
@@ -175,14 +197,14 @@ class Filler:
         return [table for table in found if table.num_rows]
 
     def know(self, tuples: Iterable[pa.Table], frames: Iterable[pa.Table]) -> None:
-        """Take in a table that is there before the stream begins."""
+        """Take in a table that is complete before the stream starts."""
         for table in tuples:
             self._groups(table)
             self.coming.keep([table], most=len(table))
         self._meet(self._not_late(frames))
 
     def finish(self, frames: Iterable[pa.Table] = ()) -> list[pa.Table]:
-        """The stream is over, with these frames as its last: match what waits, and give the frames that are left."""
+        """End the stream with these last frames: match the buffered rows and return the remaining frames."""
         found = self.step([], frames, None)
         found += self._match([*self.coming.take()] if self.plan.in_order else [], self.open, self.open.start)
         self.open = self.open._replace(final=np.ones(self.open.final.size, np.bool_))
@@ -193,7 +215,7 @@ class Filler:
         return [table for table in found if table.num_rows]
 
     def next_event(self) -> int | None:
-        """The watermark at which there is something to do even if nothing arrives; None if there is nothing."""
+        """Return the watermark at which work is due even if nothing arrives, or None."""
         events = [] if self.coming.first is None else [self.coming.first]
         if self.open.final.any():
             events.append(self.open.reach[self.open.final].min().item())
@@ -215,7 +237,7 @@ class Filler:
             yield table
 
     def _not_late(self, frames: Iterable[pa.Table]) -> list[pa.Table]:
-        """Without frames that start where tuples may be gone; of a frame that goes on no piece is late."""
+        """Drop frames that start where rows may be gone; fragments of an open frame are never late."""
         pieces = [table for table in frames if table.num_rows]
         if not pieces:
             return []
@@ -238,7 +260,7 @@ class Filler:
     # Frames.
 
     def _meet(self, pieces: list[pa.Table]) -> Array:
-        """Take in pieces of frames. For each open frame: from where on it reaches further than before."""
+        """Take in frames and fragments; return, per open frame, the first `on` that is not matched yet."""
         clock, known = self.plan.clock, self.open
         if not pieces:
             return np.asarray(clock.after(known.reach))
@@ -253,7 +275,7 @@ class Filler:
         )
         every = Open(*(np.concatenate(columns) for columns in zip(known, new, strict=True)))
         fragment = np.concatenate([np.full(known.group.size, -1), table.column("fragment").to_numpy()])
-        # A frame that came whole stands alone: another of its number in its group is another frame.
+        # A frame that arrives whole is not merged with others: the same number in its group is a different frame.
         alone = np.where(every.final & (fragment <= 0), np.arange(1, fragment.size + 1), 0)
         order = np.lexsort((fragment, alone, every.number, every.group))
         every = every.take(order)
@@ -278,7 +300,7 @@ class Filler:
         return begins
 
     def _travelling(self, rows: pa.Table, runs: FrameRuns, has_end: npt.NDArray[np.bool_]) -> pa.Table:
-        """What travels with each open frame: start, end and count of all its pieces, the rest of its last one."""
+        """Return the result columns per open frame: `start`, `end`, `count` of all fragments, the rest of the last."""
         known = 0 if self.rows is None else len(self.rows)
         every = rows if self.rows is None else pa.concat_tables([self.rows, rows])
         travelling = every.take(pa.array(runs.last))
@@ -297,7 +319,7 @@ class Filler:
         return travelling.combine_chunks()
 
     def _finished(self) -> list[pa.Table]:
-        """The frames that can get no further tuple; they are forgotten."""
+        """Remove the frames that can receive no further row, and return them."""
         if self.plan.tuples_known:
             done = self.open.final
         elif self.watermark is None:
@@ -322,7 +344,7 @@ class Filler:
     # Matching.
 
     def _match_kept(self, begins: Array) -> list[pa.Table]:
-        """Match what is new of each frame with the tuples that were there before."""
+        """Match the new part of each frame with the rows that were held before."""
         self._read = []
         further = np.flatnonzero(self.open.reach >= begins)
         if not further.size:
@@ -340,7 +362,7 @@ class Filler:
     def _match(
         self, tables: Sequence[pa.Table], frames: Open, begins: Array, slots: npt.NDArray[np.int64] | None = None
     ) -> list[pa.Table]:
-        """Tag tuples with the frames they are in, or add them to the frames' aggregates, which are at `slots`."""
+        """Tag rows with the frames that contain them, or add them to the frames' aggregates at `slots`."""
         tables = [table for table in tables if table.num_rows]
         if not tables or not frames.group.size:
             return []
@@ -368,7 +390,7 @@ class Filler:
                     accumulator.accumulate(kept, slot.reshape(-1, 1), taken(column, some.row))
 
     def _naming(self, frames: Open) -> AbstractContextManager[None]:
-        """Say which frame has too many values."""
+        """Return a context that adds the frame to the error about too many values."""
 
         def which(k: int) -> str:
             start = self.plan.clock.write(pa.array(frames.start[k : k + 1]))[0].as_py()
@@ -380,12 +402,12 @@ class Filler:
 
     @property
     def _bound(self) -> Any:
-        """The least `on` of a frame of which nothing is known, in a group without any that is open or under way."""
+        """The least start of an unknown frame, in a group with no frame open or under way."""
         clock = self.plan.clock
         return clock.lowest if self.watermark is None else clock.after(self.watermark - self.plan.before)
 
     def _needed_from(self) -> Array:
-        """For each group at hand, the least `on` that a frame can have of which not all is known."""
+        """Return, per known group, the least `on` that a frame not completely known may contain."""
         clock = self.plan.clock
         needed = np.full(len(self.directory), self._bound, clock.dtype)
         np.minimum.at(needed, self.under_way.group, self.under_way.on)
@@ -394,14 +416,14 @@ class Filler:
         return needed
 
     def _forget(self, due: list[pa.Table]) -> None:
-        """Keep only tuples that a frame may still have."""
+        """Release the rows that no frame can contain any more."""
         if self.plan.frames_known:
             return
         passed = due if self.plan.in_order else self.coming.passed(due, self.watermark)
         needed_from = self._needed_from()
         least = needed_from.min(initial=self._bound)
         self.kept.drop([piece for piece in self.kept.pieces if piece.high < least])
-        # Once what waits here has doubled, all of it is looked through; else only what was read anyhow.
+        # All kept rows are checked once their number has doubled; otherwise only those already read.
         all_of_it = self.kept.rows > 2 * self._looked_through + ROWS_A_PIECE
         still = [self._needed(table, needed_from) for table in passed]
         read = dict(self._read)
@@ -417,14 +439,14 @@ class Filler:
 
     def _needed(self, table: pa.Table, needed_from: Array) -> pa.Table:
         group = self._groups(table)
-        # The rows that wait may be of groups that were forgotten since they have nothing open.
+        # Buffered rows may belong to groups that were forgotten because they have no frame.
         more = np.full(len(self.directory) - needed_from.size, self._bound, needed_from.dtype)
         return table.filter(pa.array(self.coming.instants(table) >= np.append(needed_from, more)[group]))
 
     # The state as bytes.
 
     def _remembered(self) -> tuple[pa.Table, Open, Placed]:
-        """The groups that have a frame, with these frames; any other is as if never seen, as its rows have its key."""
+        """Return the groups with frames, and these frames; other groups need no state, since rows carry their keys."""
         of_frames = np.concatenate([self.open.group, self.under_way.group])
         codes, place = np.unique(of_frames, return_inverse=True)
         if not self.plan.key_types:
@@ -435,7 +457,7 @@ class Filler:
         return groups, self.open._replace(group=place[:many]), self.under_way._replace(group=place[many:])
 
     def save(self) -> bytes:
-        """All but the shelf."""
+        """Return the state without the shelf."""
         about = {
             "version": VERSION,
             "plan": self.plan.asked,
@@ -459,7 +481,7 @@ class Filler:
 
     @classmethod
     def load(cls, plan: FillPlan, shelf: Shelf, data: bytes | None) -> Filler:
-        """The bucket as it was saved, or a new one."""
+        """Return the saved bucket, or a new one."""
         filler = cls(plan, shelf)
         if data is None:
             return filler
@@ -497,7 +519,7 @@ class Filler:
 
 
 def filling_told(data: bytes) -> dict[str, Any]:
-    """What a saved bucket tells of the tuples that it held."""
+    """Return statistics of the rows that a saved bucket held."""
     groups, coming, kept, _, open_frames, *_ = saved_tables(data, KIND)
     held = Held(**about_of(groups)["held"])
     return {
@@ -513,7 +535,7 @@ def filling_told(data: bytes) -> dict[str, Any]:
 
 
 class FrameRuns(NamedTuple):
-    """Rows in an order in which those of one frame follow each other, and where in it each frame begins."""
+    """An order of rows in which those of one frame are adjacent, and the position where each frame begins."""
 
     order: npt.NDArray[np.int64]
     begins: npt.NDArray[np.int64]
@@ -531,12 +553,12 @@ class FrameRuns(NamedTuple):
         return rows
 
     def last_of(self, these: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        """Of each frame the last row that is one of these, or any if none is."""
+        """Return, per frame, the last row among `these`, or an arbitrary one if there is none."""
         place = np.where(these[self.order], np.arange(self.order.size), 0)
         rows: npt.NDArray[np.int64] = self.order[np.maximum.reduceat(place, self.begins)]
         return rows
 
 
 def _or(values: Values, otherwise: Any) -> Array:
-    """The numbers, with something else for nulls."""
+    """Return the numbers, with `otherwise` in place of nulls."""
     return np.where(values.valid, values.numbers, otherwise) if values.valid.size else values.numbers

@@ -1,9 +1,9 @@
-"""Filling frames: which tuples of another stream lie in which frames, found in one sweep over both, sorted together.
+"""The sweep: matches rows with frames in one pass over both, sorted together.
 
-A tuple u is in frame f of its group when `f.start <= u.on <= f.end`. Frames and tuples come in the order of group and
-time, a frame at its start and before the tuples of that time. A frame is open from there on until a tuple is past its
-end. A look at an open frame either finds a pair or ends the frame for good, so the sweep costs a step a row and a step
-a pair, however the frames overlap; and what it remembers from batch to batch is the open frames of one group.
+A row u is in frame f of its group if `f.start <= u.on <= f.end`. Frames and rows are sorted by group and time; a frame
+is placed at its start, before the rows of that time. It stays open until a row is past its end. Each look at an open
+frame either finds a pair or ends the frame for good, so the sweep takes one step per row and one per pair, however the
+frames overlap. Between batches it stores only the open frames of one group.
 """
 
 from __future__ import annotations
@@ -22,45 +22,45 @@ from windrow.aggregates.engine.states import States
 from windrow.arrays import Array, Values
 
 PAIRS_AT_ONCE = 1 << 17
-"""How many pairs are found before they are handed on: many frames may be open at one time."""
+"""The number of pairs per result; it bounds memory, since many frames may be open at once."""
 
 Indices = npt.NDArray[np.int64]
 
 
 class Rows(NamedTuple):
-    """Frames and tuples, sorted by group and time; at the same time frames come first.
+    """Frames and rows, sorted by group and time; at the same time, frames come first.
 
-    Groups are contiguous, and group 0 is the one that the batch before ended with.
+    Groups are contiguous, and group 0 is the last group of the previous batch.
     """
 
     group: Indices
     on: Array
-    """The start of a frame, the `on` of a tuple."""
+    """The start of a frame, or the `on` of a row."""
     opens: npt.NDArray[np.bool_]
-    """Whether the row is a frame."""
+    """Whether the entry is a frame."""
     end: Array
-    """The end of each frame, in order, and nothing for tuples."""
+    """The end of each frame, in order, with no entries for rows."""
 
 
 class Placed(NamedTuple):
-    """Where tuples are, or where frames begin: their group and their `on`."""
+    """The group and `on` of rows, or of the starts of frames."""
 
     group: Indices
     on: Array
 
 
 class Pairs(NamedTuple):
-    """Tuples, by their row, and the frames they are in, by their slot."""
+    """Rows, by position, and the frames that contain them, by slot."""
 
     row: Indices
     slot: Indices
 
 
 class Sweep:
-    """The frames that are open, from batch to batch.
+    """A sweep over batches that carries the open frames from one to the next.
 
-    In a batch, frames are told apart by *slots*: first those that were carried here from the batch before, then those
-    of the batch, in order. `left` has the slots that are carried on, in the order in which they are numbered next.
+    Within a batch, *slots* identify frames: first those carried over from the previous batch, then those of the batch,
+    in order. `left` lists the slots that are carried over to the next batch, in the order of their new numbers.
 
     >>> sweep = Sweep(np.dtype(np.int64))
     >>> frames, tuples = [True, True], [False, False]
@@ -76,7 +76,7 @@ class Sweep:
         self.left = np.empty(0, np.int64)
 
     def pairs(self, rows: Rows) -> Iterator[Pairs]:
-        """All pairs of a batch, tuple by tuple, in pieces of bounded size; take them all before the next batch."""
+        """Yield all pairs of a batch, row by row, in parts of bounded size; exhaust it before the next batch."""
         held = self.end.size
         end = np.concatenate([self.end, rows.end])
         slot = np.where(rows.opens, np.cumsum(rows.opens) + (held - 1), -1)
@@ -98,7 +98,7 @@ class Sweep:
 def _sweep(
     group: Any, on: Any, slot: Any, end: Any, active: Any, size: int, at: int, row: Any, into: Any
 ) -> tuple[int, int, int]:
-    """Go on from row `at` until the room for pairs may not suffice: the next row, the open frames, the pairs found."""
+    """Continue from row `at` while pairs fit; return the next row, the number of open frames and of pairs."""
     n = 0
     while at < on.size:
         if group[at] != (group[at - 1] if at else 0):
@@ -123,7 +123,7 @@ def _sweep(
 
 
 def pairs_of(tuples: Placed, frames: Placed, end: Array) -> Iterator[Pairs]:
-    """All pairs of tuples and frames, in the order of group and time; tuples of one instant stay in their order.
+    """Yield all pairs of rows and frames, ordered by group and time; rows with equal `on` keep their order.
 
     >>> tuples = Placed(np.zeros(3, int), np.array([1, 4, 8]))
     >>> frames = Placed(np.zeros(2, int), np.array([7, 1]))
@@ -133,7 +133,7 @@ def pairs_of(tuples: Placed, frames: Placed, end: Array) -> Iterator[Pairs]:
     n = frames.group.size
     group, on = (np.concatenate(columns) for columns in zip(frames, tuples, strict=True))
     opens = np.arange(group.size) < n
-    # A stable sort: at one time frames come first, and tied tuples stay in their order.
+    # The sort is stable: at the same time frames come first, and tied rows keep their order.
     order = np.lexsort((on, group))
     slots = order[opens[order]]
     sweep = Sweep(end.dtype)
@@ -142,14 +142,14 @@ def pairs_of(tuples: Placed, frames: Placed, end: Array) -> Iterator[Pairs]:
 
 
 class Tagger:
-    """Tells for each tuple the numbers of the frames it is in."""
+    """A sweep that tags each row with the numbers of the frames that contain it."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self._sweep = Sweep(dtype)
         self._number = np.empty(0, np.int64)
 
     def tag(self, rows: Rows, number: Indices) -> Iterator[tuple[Indices, Indices]]:
-        """Rows of tuples, each as often as it has frames, and those frames' numbers; `number` has one a frame row."""
+        """Yield rows, each once per frame that contains it, and the frame numbers; `number` has one entry per frame."""
         number = np.concatenate([self._number, number])
         for pairs in self._sweep.pairs(rows):
             yield pairs.row, number[pairs.slot]
@@ -157,7 +157,7 @@ class Tagger:
 
 
 class Summary:
-    """Aggregates the tuples of each frame; a frame comes out once no further tuple can be in it."""
+    """A sweep that aggregates the rows of each frame and emits the frame when no further row can be in it."""
 
     def __init__(
         self,
@@ -169,14 +169,14 @@ class Summary:
         self._keepers = accumulators
         self._sweep = Sweep(dtype)
         self._keys, self._start = keys, start
-        """The columns of a frame by which errors name it."""
+        """The columns by which error messages identify a frame."""
         self._frames: pa.Table | None = None
         self._states = [accumulator.empty(0) for accumulator in accumulators]
 
     def add(self, rows: Rows, frames: pa.Table, values: Sequence[Values]) -> pa.Table:
-        """The frames that ended, with an aggregate a keeper after the columns of `frames`, which has the frame rows.
+        """Return the frames that ended: the columns of `frames`, then one aggregate per accumulator.
 
-        `values` has for each keeper what it reads, for all rows.
+        `frames` has one row per frame of the batch. `values` holds the input of each accumulator, for all rows.
         """
         if self._frames is not None:
             frames = pa.concat_tables([self._frames, frames])
@@ -196,7 +196,7 @@ class Summary:
         return ended
 
     def finish(self) -> pa.Table | None:
-        """The frames that were open at the end; None if there never was a row."""
+        """Return the frames that are open at the end, or None if there never was a row."""
         return None if self._frames is None else self._finished(self._frames, self._states)
 
     def _finished(self, frames: pa.Table, states: Sequence[States]) -> pa.Table:
@@ -206,7 +206,7 @@ class Summary:
         return frames
 
     def _naming(self, frames: pa.Table) -> AbstractContextManager[None]:
-        """Say which frame has too many values."""
+        """Return a context that adds the frame to the error about too many values."""
 
         def which(k: int) -> str:
             start = None if self._start is None else frames[self._start][k].as_py()
@@ -216,5 +216,5 @@ class Summary:
 
 
 def taken(values: Values, rows: Indices) -> Values:
-    """Some of the values."""
+    """Return some of the values."""
     return Values(values.numbers[rows], values.valid[rows] if values.valid.size else values.valid)
