@@ -1,4 +1,4 @@
-"""Windows: which stretches of a stream are aggregated, and how their aggregates follow from those of panes."""
+"""Windows: which stretches of a stream to aggregate, and how their aggregates are combined from panes."""
 
 from windrow.windows.specs import DistinctTimes, Landmark, Rows, Sliding, Tumbling, Window
 from windrow.windows.synopsis_spec import Keep

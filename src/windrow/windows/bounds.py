@@ -1,4 +1,4 @@
-"""The bounds of windows as values of `on`: exact, or refused. A bound that its type cannot hold is never wrapped."""
+"""Window bounds as values of `on`: exact or rejected. A bound that its type cannot hold never wraps around."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNITS = {"timestamp": " microseconds since 1970", "date": " days since 1970"}
 
 
 def check_panes(number: Indices, shapes: Sequence[Shape], pane: int, clock: Clock, on: str) -> None:
-    """Refuse panes so near to the ends of 64 bits that windows over them could not be counted."""
+    """Reject panes so close to the limits of 64 bits that windows over them could not be numbered."""
     if not number.size:
         return
     reach = max(sum(shape.in_panes(pane)) for shape in shapes)
@@ -31,7 +31,7 @@ def check_panes(number: Indices, shapes: Sequence[Shape], pane: int, clock: Cloc
 
 
 def as_instants(number: Indices, pane: int, clock: Clock, on: str) -> pa.Array:
-    """The beginnings of panes as values of `on`; refused where the type of the column does not have them."""
+    """Return the starts of panes as values of `on`, or fail if the column's type cannot represent one."""
     if number.size:
         for furthest in (int(number.min()) * pane, int(number.max()) * pane):
             _check(furthest, clock, on)

@@ -1,4 +1,4 @@
-"""Which windows tell something else than the one before them in their group."""
+"""Change detection: which windows differ from the previous one of their group."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Indices = npt.NDArray[np.int64]
 
 
 class Changes:
-    """The last results of each group, by one kind of window.
+    """The last results per group, for one kind of window.
 
     >>> changes = Changes()
     >>> changes.found(np.array([0, 0, 0, 1]), [pa.array([5, 5, None, 5])]).to_pylist()
@@ -27,12 +27,12 @@ class Changes:
 
     def __init__(self) -> None:
         self.group: Indices = np.empty(0, np.int64)
-        """The groups that have been reported, in order …"""
+        """The groups that have been reported, in order."""
         self.results: list[pa.Array] = []
-        """… and for each aggregate their last results."""
+        """Per aggregate, the last results of these groups."""
 
     def found(self, group: Indices, results: Sequence[pa.Array]) -> pa.Array:
-        """Whether each of these windows, sorted by group, differs from the one before it; they are remembered."""
+        """Return whether each of these windows, sorted by group, differs from the previous one, and store them."""
         known = self.group.size
         all_results = list(results)
         if known:
@@ -55,11 +55,11 @@ class Changes:
         return pa.array(changed)
 
     def table(self) -> pa.Table:
-        """What is remembered, as Arrow."""
+        """Return the stored results as a table."""
         return pa.table({"group": pa.array(self.group), **{f"r{j}": kept for j, kept in enumerate(self.results)}})
 
     def adopt(self, table: pa.Table) -> None:
-        """Remember again what was in a table, of groups that nothing is remembered of."""
+        """Take over the results in a table, of groups that have none stored here."""
         if not len(table):
             return
         groups = np.concatenate([self.group, table.column("group").to_numpy()])
@@ -80,7 +80,7 @@ class Changes:
 
 
 def _equal(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
-    """Where two columns are equal; nulls are, and so is what is not a number."""
+    """Return where two columns are equal; nulls equal nulls, and NaN equals NaN."""
     if pa.types.is_nested(a.type):
         return np.array([_is_same(x, y) for x, y in zip(a.to_pylist(), b.to_pylist(), strict=True)], np.bool_)
     same = pc.or_(pc.fill_null(pc.equal(a, b), False), pc.and_(a.is_null(), b.is_null()))
@@ -90,7 +90,7 @@ def _equal(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def _is_same(x: Any, y: Any) -> bool:
-    """Whether two values of one type are equal, down to the items of lists, where NaN is equal to itself."""
+    """Return whether two values of one type are equal, including the items of lists; NaN equals NaN."""
     if isinstance(x, list) and isinstance(y, list):
         return len(x) == len(y) and all(map(_is_same, x, y))
     if isinstance(x, dict) and isinstance(y, dict):

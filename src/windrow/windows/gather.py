@@ -1,4 +1,4 @@
-"""From tuples to panes: each tuple has the number of a pane, and the tuples of a pane are aggregated once."""
+"""From rows to panes: each row belongs to a numbered pane, and the rows of a pane are aggregated once."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from windrow.windows.ranges import Indices, PaneKeys
 from windrow.windows.synopsis_windows import SynopsisWindows
 
 FARTHEST_PANE = 9.0e18
-"""Where panes of floats can no longer be counted."""
+"""The quotient of `on` and pane length beyond which panes of floats cannot be numbered."""
 WIDEST = 4
-"""A table with a place for each group and each pane is used where it is at most so many times as long as the batch."""
+"""A dense table of groups and panes is used if it is at most this many times as long as the batch."""
 
 
 def naming_window(directory: Directory | None, group: Indices) -> AbstractContextManager[None]:
-    """Say of which group a window or pane has too many values; `group` has that of each state."""
+    """Return a context that adds the group to the error about too many values; `group` has one entry per state."""
 
     def which(k: int) -> str:
         key = () if directory is None else directory.key(int(group[k]))
@@ -37,9 +37,9 @@ def naming_window(directory: Directory | None, group: Indices) -> AbstractContex
 
 
 class Gatherer:
-    """Puts tuples into panes. Where windows are counted, it counts the tuples, or the distinct times, of each group.
+    """The assignment of rows to panes; for counted windows, it counts the rows or distinct times of each group.
 
-    Values of aggregates that synopses keep go to `kept`.
+    Values of aggregates that synopses store go to `kept`.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class Gatherer:
         self.directory, self.kept = directory, kept or {}
         self.slide, self.accumulators, self.pane = slide, slide.pane_keepers, slide.pane
         self.counted = np.empty(0, np.int64)
-        """How many tuples, or distinct times, each group had …"""
+        """The number of rows, or distinct times, per group."""
         self.latest = np.empty(0, slide.clock.dtype)
-        """… and the `on` of its last tuple."""
+        """The `on` of the last row per group."""
 
     def gather(self, tuples: RowBatch) -> tuple[PaneKeys, list[States]]:
-        """The panes of some tuples, in no order; windows that are counted need each group's tuples in order."""
+        """Return the panes of some rows, unordered; counted windows need the rows of each group in order."""
         place = self._places(tuples)
         panes, slots = _distinct(tuples.group, pane_numbers(place, self.pane))
         read = [tuples.values[j] for j in self.slide.paned]
@@ -71,9 +71,9 @@ class Gatherer:
         return panes, states
 
     def past(self, latest: Indices, *, settled: bool = True) -> Indices:
-        """How many panes of each group are whole, if `latest` is its last one so far and tuples come in order.
+        """Return how many panes of each group are complete, given its last pane so far and rows in order.
 
-        The last of several distinct times is whole only if it is `settled`: no further tuple can have it.
+        The last distinct time is complete only if `settled`: no further row can have it.
         """
         if self.slide.unit == "time":
             return latest
@@ -82,14 +82,14 @@ class Gatherer:
         return np.maximum(self.counted - open_, 0) // self.pane
 
     def grow(self, groups: int) -> None:
-        """Make room for groups that were not met before."""
+        """Make room for new groups."""
         more = groups - self.counted.size
         if more > 0:
             self.counted = np.concatenate([self.counted, np.zeros(more, np.int64)])
             self.latest = np.concatenate([self.latest, np.zeros(more, self.latest.dtype)])
 
     def _places(self, tuples: RowBatch) -> npt.NDArray[Any]:
-        """What the windows are measured in: the `on` of each tuple, or its number in the group."""
+        """Return the position of each row in the windows' unit: its `on`, or its number in the group."""
         if self.slide.unit == "time":
             return tuples.on
         self.grow(int(tuples.group.max()) + 1 if tuples.group.size else 0)
@@ -99,7 +99,7 @@ class Gatherer:
 
 
 def pane_numbers(on: npt.NDArray[Any], pane: int) -> Indices:
-    """The pane of each instant.
+    """Return the pane of each instant.
 
     >>> pane_numbers(np.array([-1, 0, 9, 10]), 10).tolist()
     [-1, 0, 0, 1]
@@ -110,7 +110,7 @@ def pane_numbers(on: npt.NDArray[Any], pane: int) -> Indices:
     outside = ~(np.abs(on / pane) <= FARTHEST_PANE)
     if outside.any():
         raise DataError(f"on: {on[outside][0]} is in no window that 64 bits can count; drop such rows")
-    # The quotient can round across a boundary, so the definition has the last word.
+    # The quotient may round across a boundary, so the definition corrects it.
     near -= near * pane > on
     near += (near + 1) * pane <= on
     return near.astype(np.int64)
@@ -127,7 +127,7 @@ def _count(group: Any, on: Any, counted: Any, latest: Any, distinct: bool, numbe
 
 
 def _distinct(group: Indices, number: Indices) -> tuple[PaneKeys, Indices]:
-    """The different panes among these, and for each of these its place there."""
+    """Return the distinct panes, and the index of each row's pane among them."""
     slots = np.empty(group.size, np.int64)
     if not group.size:
         return PaneKeys(slots, slots), slots
@@ -146,7 +146,7 @@ def _distinct(group: Indices, number: Indices) -> tuple[PaneKeys, Indices]:
 
 
 def differs(group: Indices, number: Indices) -> npt.NDArray[np.bool_]:
-    """Whether each of these sorted panes is another one than that before it."""
+    """Return whether each of these sorted panes differs from the previous one."""
     other = np.ones(group.size, np.bool_)
     other[1:] = (np.diff(group) != 0) | (np.diff(number) != 0)
     return other

@@ -1,4 +1,4 @@
-"""Windows that are asked for over the tuples of a table, with names and types settled."""
+"""Window queries: windows over the rows of a table, with names and types resolved."""
 
 from __future__ import annotations
 
@@ -19,64 +19,64 @@ from windrow.windows.synopsis_windows import SynopsisWindows
 
 @dataclass(frozen=True)
 class WindowOptions:
-    """The kinds of windows that share one pass, by name; a single one has no name in the result."""
+    """The kinds of windows that share one pass, by name; if there is only one, the result does not name it."""
 
     windows: Mapping[str, Window]
     named: bool
     empty: bool = False
-    """Whether windows without a tuple are reported too …"""
+    """Whether windows without rows are reported too."""
     only_changed: bool = False
-    """… and whether those that tell the same as the one before are not."""
+    """Whether windows with the same results as the previous one are left out."""
     using: Mapping[str, Keep] = field(default_factory=dict)
-    """Which aggregates a synopsis keeps, by the name of their result."""
+    """The synopses that store aggregates, by the name of the result."""
 
 
 @dataclass(frozen=True)
 class WindowQuery(Query[WindowOptions]):
-    """Windows of one or more kinds over the tuples of a table. All kinds are made of the same panes."""
+    """A query for windows of one or more kinds over the rows of a table. All kinds share the same panes."""
 
     @cached_property
     def shapes(self) -> list[Shape]:
-        """Each kind in the steps of the clock, or of tuples."""
+        """The kinds of windows in steps of the clock, or in rows."""
         return [window.shape(self.clock) for window in self.what.windows.values()]
 
     @property
     def unit(self) -> Unit:
-        """What the windows are measured in."""
+        """The unit in which the windows are measured."""
         return self.shapes[0].unit
 
     @property
     def pane(self) -> int:
-        """How long a pane is."""
+        """The length of a pane."""
         return pane_of(self.shapes)
 
     @property
     def pane_said(self) -> str:
-        """The length of a pane as a user reads it: a duration, units of `on`, rows or distinct times."""
+        """The length of a pane for display: a duration, units of `on`, rows or distinct times."""
         if self.unit != "time":
             return f"{self.pane:,} {'row' if self.unit == 'rows' else 'distinct time'}{'s' if self.pane > 1 else ''}"
         return self.clock.said(self.pane, self.on)
 
     @property
     def commutes(self) -> bool:
-        """Whether tuples can be taken in any order: neither the windows nor the aggregates depend on it."""
+        """Whether rows can be taken in any order: neither the windows nor the aggregates depend on it."""
         free = all(a.builtin and not a.order_sensitive for a in self.agg.values())
         return self.unit == "time" and free and not self.what.using
 
     @property
     def paned(self) -> list[int]:
-        """Which of the aggregates are kept by panes."""
+        """The indices of the aggregates that are stored in panes."""
         return [j for j, name in enumerate(self.agg) if name not in self.what.using]
 
     @cached_property
     def pane_keepers(self) -> list[Accumulator]:
-        """The keepers of what panes keep; for windows that are counted, those of the first and last `on` follow."""
+        """The accumulators of a pane; for counted windows, those of the first and last `on` come last."""
         accumulators = self.accumulators
         ends: list[AggregateFunction] = [] if self.unit == "time" else [Min(self.on), Max(self.on)]
         return [*(accumulators[j] for j in self.paned), *(Accumulator(end, self.clock.type) for end in ends)]
 
     def kept(self) -> dict[tuple[int, int], SynopsisWindows]:
-        """What synopses keep, by the number of the aggregate and of the kind of window; nothing in them yet."""
+        """Return new synopsis windows, keyed by the index of the aggregate and of the kind of window."""
         asked = [(j, self.what.using[name]) for j, name in enumerate(self.agg) if name in self.what.using]
         accumulators = self.accumulators if asked else []
         return {
@@ -86,7 +86,7 @@ class WindowQuery(Query[WindowOptions]):
         }
 
     def check(self) -> None:
-        """Refuse kinds that cannot share panes, and lengths that the clock cannot tell."""
+        """Reject kinds of windows that cannot share panes, and lengths that the clock cannot represent."""
         units = {shape.unit: name for shape, name in zip(self.shapes, self.what.windows, strict=True)}
         if len(units) > 1:
             told = " and ".join(f"{name!r} by {unit}" for unit, name in units.items())
@@ -104,7 +104,7 @@ class WindowQuery(Query[WindowOptions]):
 
     @property
     def leading(self) -> list[tuple[str, pa.DataType]]:
-        """The columns of the result that say which window it is."""
+        """The result columns that identify a window."""
         on = self.clock.type
         named = [("window", pa.string())] if self.what.named else []
         return [*named, ("start", on), ("end", on), ("complete", pa.bool_())]

@@ -1,8 +1,8 @@
-"""From panes to windows: a window is a range of panes, and as both its ends only move on, it costs a few merges.
+"""From panes to windows: a window is a range of panes; both ends only advance, so it costs a few merges.
 
-Panes are rows in the order of group and time, one for each pane that has a tuple. A window of any kind is a range of
-these rows. Ranges are combined by two stacks: what is added at the back is merged into one state, and what leaves at
-the front comes off a stack of states, each of which is that of all rows from it up to where the stack was made.
+Panes are rows ordered by group and time, one per pane that has rows. A window of any kind is a range of these rows. Two
+stacks combine the ranges. Panes that enter at the back are merged into one state. Panes that leave at the front come
+off a stack of states, each of which covers all panes from its own up to the point where the stack was built.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Indices = npt.NDArray[np.int64]
 
 
 class PaneKeys(NamedTuple):
-    """Panes that have tuples, in the order of group and number."""
+    """Panes that have rows, ordered by group and number."""
 
     group: Indices
     number: Indices
 
 
 class Ranges(NamedTuple):
-    """Windows: the panes that they reach from and to, and the rows of those that there are, one window a row.
+    """Windows, one per row: the panes they span, and the rows of the panes that exist.
 
-    `start` and `end` are numbers of panes, the end not included; `first` and `last` are rows, the last not included.
+    `start` and `end` are pane numbers, `first` and `last` are rows; `end` and `last` are exclusive.
     """
 
     group: Indices
@@ -44,27 +44,27 @@ class Ranges(NamedTuple):
 
 
 MOST_WINDOWS = 200_000_000
-"""What a task reports at a time is held in memory, so it refuses to report more than this."""
+"""The most windows that a task may report at a time, since they are held in memory."""
 NEVER = np.iinfo(np.int64).min
-"""The end of the last window of a group of which none was reported yet."""
+"""The end of the last window of a group that has reported none yet."""
 
 
 class Progress(NamedTuple):
-    """How far each group is, by number of panes."""
+    """The progress of each group, in pane numbers."""
 
     after: Indices
-    """Windows that end up to there have been reported."""
+    """Windows that end here or earlier have been reported."""
     past: Indices
-    """Panes before this one are whole: no further tuple can be in them."""
+    """Panes before this one are complete: no further row can be in them."""
 
 
 def windows_over(
     panes: PaneKeys, shape: Shape, pane: int, progress: Progress, *, final: bool = False, empty: bool = False
 ) -> Ranges:
-    """The windows of all groups that have a tuple and can be reported now, in order; `progress.after` is moved on.
+    """Return the due windows of all groups that contain a row, in order, and advance `progress.after`.
 
-    A window is due when all its panes are whole. At the end all others are due as well, and are not complete. With
-    `empty`, windows between a group's first and last that have no tuple are there too.
+    A window is due when all its panes are complete. If `final`, all other windows are due as well, marked as not
+    complete. With `empty`, windows without rows between a group's first and last window are included.
     """
     begins = np.flatnonzero(np.diff(panes.group, prepend=-1)) if panes.group.size else np.empty(0, np.int64)
     asked = (*panes, begins, *shape.in_panes(pane), shape.unit != "time", *progress, final, empty)
@@ -86,10 +86,10 @@ def _room(n: int) -> Ranges:
 
 @njit(cache=True)
 def _last_end(number: int, length: int, every: int, counted: bool) -> int:
-    """The end of the last window that has a pane.
+    """Return the end of the last window to report, given the last pane.
 
-    The windows of time that begin before the last tuple are all there. Of a landmark window, and of those that are
-    counted, the first is the last one: all that follow would have nothing new.
+    Time windows are reported as long as they contain the last pane. Of landmark and counted windows, only the first one
+    that contains it is reported: later ones would contain nothing new.
     """
     return number // every * every + every if counted or length == 0 else (number + length) // every * every
 
@@ -99,7 +99,7 @@ def _find(
     group: Any, number: Any, begins: Any, length: int, every: int, emit: int, counted: bool, after: Any, past: Any,
     final: bool, empty: bool, made: Any, write: bool,
 ) -> int:  # fmt: skip
-    """How many windows there are; they are written down if there is room for them."""
+    """Count the windows, and write them to `made` if `write` is true."""
     n = 0
     for b in range(begins.size):
         stop = begins[b + 1] if b + 1 < begins.size else group.size
@@ -139,9 +139,9 @@ def _find(
 
 @njit(cache=True)
 def needed_from(after: Any, length: int, every: int, emit: int, needed: Any) -> None:
-    """Lower, for each group, the number of the first pane that a window still to be reported has to itself.
+    """Lower `needed`, per group, to the first pane that pending windows need separately.
 
-    Of a landmark window these are the panes that its next report does not have yet.
+    For a landmark window, these are the panes from the end of its next report on; earlier ones can be merged.
     """
     for g in range(after.size):
         if after[g] == NEVER:
@@ -152,7 +152,7 @@ def needed_from(after: Any, length: int, every: int, emit: int, needed: Any) -> 
 
 
 def combined(accumulator: Accumulator, states: States, first: Indices, last: Indices) -> States:
-    """The state of each range of rows; from one range to the next, both ends move on or a new group begins.
+    """Return the state of each range of rows; from one to the next, both ends advance or a new group starts.
 
     >>> import pyarrow as pa, windrow as wr
     >>> accumulator = Accumulator(wr.max("x"), pa.int64())
@@ -187,14 +187,14 @@ def combined(accumulator: Accumulator, states: States, first: Indices, last: Ind
 
 @njit(cache=True)
 def _combine(tag: Any, seen: Any, work: Any, n: int, zero: Any, first: Any, last: Any, out_seen: Any, out: Any) -> None:
-    """Rows of `work`: the panes, the stack of states at the front, the state at the back, and the result."""
+    """Combine ranges; `work` holds the panes, the stack of front states, the back state and the result."""
     back, result = 2 * n, 2 * n + 1
     low = middle = high = 0
     back_seen = front_seen = 0
     work[back] = zero
     for w in range(first.size):
         if first[w] >= high or first[w] < low:
-            # Nothing of the range before is in this one, or another group begins.
+            # This range shares nothing with the previous one, or a new group starts.
             low = middle = high = first[w]
             back_seen = front_seen = 0
             work[back] = zero
@@ -204,7 +204,7 @@ def _combine(tag: Any, seen: Any, work: Any, n: int, zero: Any, first: Any, last
                 merge_state(tag, work, back, k)
         high = last[w]
         if first[w] > low and first[w] >= middle:
-            # The stack at the front is used up: all that is at the back becomes one.
+            # The front stack is used up: rebuild it from everything at the back.
             low, middle, front_seen = first[w], high, 0
             for k in range(high - 1, low - 1, -1):
                 if seen[k] or not front_seen:
@@ -230,7 +230,7 @@ def _combine(tag: Any, seen: Any, work: Any, n: int, zero: Any, first: Any, last
 
 
 def _merged(accumulator: Accumulator, states: States, found: States, first: Indices, last: Indices) -> States:
-    """The same for states that grow: the rows of each range are copied and put together."""
+    """Combine states that grow: the rows of each range are copied and merged."""
     sizes = last - first
     rows = np.repeat(first - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes) + np.arange(sizes.sum())
     n = len(found)

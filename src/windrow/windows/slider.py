@@ -1,7 +1,7 @@
-"""Windows of many groups as their panes come: panes in, windows out when they are due, and the panes that are needed.
+"""The slider: panes of many groups in, windows out when they are due.
 
-Panes may come in any order and in parts: two parts of one pane are merged. What no window needs any more is let go;
-where there is a landmark window it becomes part of the group's first pane, which is then that of all tuples so far.
+Panes may arrive in any order and in parts; the parts of a pane are merged. Panes that no window needs any more are
+dropped. With a landmark window, they are merged into the group's first pane, which then covers all rows so far.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from windrow.windows.query import WindowQuery
 from windrow.windows.ranges import NEVER, Indices, PaneKeys, Progress, Ranges, combined, needed_from, windows_over
 
 NO_END = int(np.iinfo(np.int64).max)
-"""The end of the next window where none waits."""
+"""The end of the next window of a group without pending windows."""
 VALUES_AT_ONCE = 4_000_000
-"""States that hold the values themselves are put together for so many values at a time."""
+"""The number of values combined at a time, for states that hold the values themselves."""
 PANES_AT_ONCE = 2_000_000
-"""How many panes, or values in them, a task holds before it sends them on."""
+"""The number of panes, and values in them, that a task buffers before it sends them."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Slider:
 
     slide: WindowQuery
     directory: Directory
-    """The groups, which whoever numbers them knows too."""
+    """The numbered groups, shared with the reader that numbers them."""
 
     def __post_init__(self) -> None:
         slide = self.slide
@@ -50,7 +50,7 @@ class Slider:
         self.changes = [Changes() for _ in self.shapes] if slide.what.only_changed else []
 
     def add(self, panes: PaneKeys, states: Sequence[States]) -> None:
-        """Take in panes of groups that the directory knows; what was there before comes first in a merge."""
+        """Take in panes of groups in the directory; in a merge, panes that are already held come first."""
         self.grow()
         if self.slide.unit == "time":
             check_panes(panes.number, self.shapes, self.pane, self.slide.clock, self.slide.on)
@@ -58,20 +58,20 @@ class Slider:
         self.panes, self.states = merged(self.accumulators, pieces, self.directory)
 
     def grow(self) -> None:
-        """Make room for groups that were not met before."""
+        """Make room for new groups."""
         more = len(self.directory) - self.after.shape[1]
         if more > 0:
             self.after = np.concatenate([self.after, np.full((len(self.shapes), more), NEVER)], axis=1)
 
     def latest(self) -> Indices:
-        """The number of each group's last pane: those before it are whole, where a group's panes come in order."""
+        """Return the number of each group's last pane; if panes arrive in order, those before it are complete."""
         self.grow()
         found = np.full(self.after.shape[1], NEVER)
         np.maximum.at(found, *self.panes)
         return found
 
     def report(self, past: Indices, *, final: bool = False) -> Iterator[pa.Table]:
-        """The windows that are due, as rows of the result; `past` says how many panes of each group are whole."""
+        """Yield the windows that are due as rows of the result; panes before `past` of their group are complete."""
         self.grow()
         for k, shape in enumerate(self.shapes):
             progress = Progress(self.after[k], past)
@@ -83,13 +83,13 @@ class Slider:
         self._forget()
 
     def next_end(self) -> int | None:
-        """The pane with whose beginning the next window is due; None if nothing waits."""
+        """Return the pane at whose start the next window is due, or None."""
         ends = self.next_ends()
         least = int(ends.min(initial=NO_END))
         return None if least == NO_END else least
 
     def next_ends(self) -> Indices:
-        """The same for each group, `NO_END` where nothing waits."""
+        """Return, per group, the pane at whose start the next window is due, or `NO_END`."""
         self.grow()
         group, number = self.panes
         ends = np.full(self.after.shape[1], NO_END)
@@ -127,7 +127,7 @@ class Slider:
         return table.filter(self.changes[k].found(ranges.group, results)) if self.changes else table
 
     def _results(self, accumulator: Accumulator, states: States, ranges: Ranges) -> pa.Array:
-        """The results of all windows; states that hold values are put together for some windows at a time."""
+        """Return the results of all windows; states that hold values are combined for some windows at a time."""
         first, last = ranges.first, ranges.last
         if states.runs is None:
             return accumulator.finish(combined(accumulator, states, first, last))
@@ -141,7 +141,7 @@ class Slider:
         return pa.concat_arrays(found)
 
     def _forget(self) -> None:
-        """Let go what no window needs any more."""
+        """Drop panes that no window needs any more."""
         group, number = self.panes
         needed = np.full(self.after.shape[1], np.iinfo(np.int64).max)
         for after, shape in zip(self.after, self.shapes, strict=True):
@@ -153,7 +153,7 @@ class Slider:
             first = np.flatnonzero(np.diff(group, prepend=-1))
             sizes = np.diff(np.append(first, group.size))
             into = np.repeat(first, sizes)
-            # The first pane tells where the group begins, and the last one how far it is.
+            # The first pane marks where the group starts, and the last one how far it has got.
             old[first] = old[first + sizes - 1] = False
             for accumulator, states in zip(self.accumulators, self.states, strict=True):
                 with naming_window(self.directory, group):
@@ -165,7 +165,7 @@ class Slider:
     # Panes as rows of a table.
 
     def read(self, table: pa.Table) -> tuple[PaneKeys, list[States]]:
-        """Panes as `panes_table` wrote them."""
+        """Return the panes that `panes_table` wrote."""
         group = self.directory.encode([table.column(f"by{i}") for i in range(len(self.slide.by))], table.num_rows)
         states = [accumulator.empty(0).read(f"a{j}_", table) for j, accumulator in enumerate(self.accumulators)]
         return PaneKeys(group, np.array(table.column("pane").to_numpy(), np.int64)), states
@@ -176,7 +176,7 @@ def merged(
     pieces: Sequence[tuple[PaneKeys, list[States]]],
     directory: Directory | None = None,
 ) -> tuple[PaneKeys, list[States]]:
-    """The panes of several pieces in the order of group and number, those of one number merged in the pieces' order.
+    """Return the panes of several pieces by group and number, merging equal panes in the order of the pieces.
 
     The states of the pieces must not be used again.
     """
@@ -196,21 +196,21 @@ def merged(
 
 
 class PaneHeap:
-    """Panes of one task that wait to be merged, so that each is sent once, or a few times if there are very many."""
+    """Panes of one task, buffered and merged so that each is sent once, or a few times if there are very many."""
 
     def __init__(self, slide: WindowQuery, directory: Directory | None = None) -> None:
         self.accumulators, self.directory = slide.pane_keepers, directory
         self._pieces: list[tuple[PaneKeys, list[States]]] = []
 
     def add(self, panes: PaneKeys, states: list[States]) -> Iterator[tuple[PaneKeys, list[States]]]:
-        """Put panes on the heap; all of it comes out, merged, if it gets too large."""
+        """Add panes to the heap; if it gets too large, yield all of it, merged."""
         self._pieces.append((panes, states))
         weight = sum(panes.group.size + sum(_values_in(kept) for kept in states) for panes, states in self._pieces)
         if weight > PANES_AT_ONCE:
             yield from self.rest()
 
     def rest(self) -> Iterator[tuple[PaneKeys, list[States]]]:
-        """All panes on the heap."""
+        """Yield all panes on the heap, merged."""
         if self._pieces:
             yield merged(self.accumulators, self._pieces, self.directory)
             self._pieces = []
@@ -221,7 +221,7 @@ def _values_in(states: States) -> int:
 
 
 def panes_table(directory: Directory, panes: PaneKeys, states: Sequence[States]) -> pa.Table:
-    """Panes as rows: the values of their group, their number, and the state of each aggregate."""
+    """Return panes as rows: the keys of their group, their number, and the state of each aggregate."""
     group = pa.array(panes.group)
     columns = {f"by{i}": key.take(group) for i, key in enumerate(directory.keys())}
     columns["pane"] = pa.array(panes.number)
@@ -231,14 +231,14 @@ def panes_table(directory: Directory, panes: PaneKeys, states: Sequence[States])
 
 
 def _short(column: pa.Array) -> pa.Array:
-    """Long lists as such that Spark takes; a table of panes is never that long."""
+    """Cast large lists to lists, which Spark accepts; a table of panes is never that long."""
     if pa.types.is_large_list(column.type):
         return column.cast(pa.list_(column.type.value_type))
     return column
 
 
 def panes_schema(slide: WindowQuery) -> pa.Schema:
-    """The schema of `panes_table`."""
+    """Return the schema of `panes_table`."""
     none = PaneKeys(np.empty(0, np.int64), np.empty(0, np.int64))
     return panes_table(
         Directory(slide.by_types), none, [accumulator.empty(0) for accumulator in slide.pane_keepers]

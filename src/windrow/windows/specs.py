@@ -1,4 +1,4 @@
-"""The kinds of windows, as a user writes them. Each is checked when it is made, and read on a clock later."""
+"""The kinds of windows that a user can specify. Each is validated on construction and applied to a clock later."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from windrow.rows.duration import Duration, to_clock
 
 Unit: TypeAlias = Literal["time", "rows", "times"]
 MOST_WINDOWS_A_ROW = 10_000_000
-"""Windows of time that one row may be in, by `length / every`, or reports of them. One row alone makes so many rows."""
+"""The limit on time windows, or reports of them, per row (`length / every`): a single row produces that many rows."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A window in whole steps: of the clock, of tuples, or of distinct times. A landmark window has no length."""
+    """A window in whole steps: of the clock, of rows, or of distinct times. A landmark window has no length."""
 
     unit: Unit
     length: int | None
@@ -33,13 +33,13 @@ class Shape:
         return [step for step in (self.length, self.every, self.emit) if step]
 
     def in_panes(self, pane: int) -> tuple[int, int, int]:
-        """The length, 0 for a landmark window, the step, and the step of reports, in panes."""
+        """Return the length (0 for a landmark window), the step and the reporting step, in panes."""
         return (self.length or 0) // pane, self.every // pane, (self.emit or self.every) // pane
 
 
 @dataclass(frozen=True, repr=False)
 class Window:
-    """A kind of window; make one of `Sliding`, `Tumbling`, `Landmark`, `Rows` or `DistinctTimes`."""
+    """The base of all kinds of windows: `Sliding`, `Tumbling`, `Landmark`, `Rows` and `DistinctTimes`."""
 
     unit: ClassVar[Unit] = "time"
 
@@ -52,26 +52,26 @@ class Window:
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def shape(self, clock: Clock) -> Shape:
-        """The window in the steps of a clock."""
+        """Return the window in steps of a clock."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, repr=False)
 class Sliding(Window):
-    """Windows of a fixed length in time, one behind the other by a fixed step.
+    """Windows of a fixed length in time that advance by a fixed step.
 
-    A window has the tuples from its start on up to, but not at, its end. Windows end at all multiples of `every`, which
-    are counted from the zero of the clock: the beginning of 1970 in UTC, or the number 0. That is how Spark's own
-    `window` cuts them.
+    A window contains the rows from its start up to, but not including, its end. Windows end at all multiples of
+    `every`, counted from the zero of the clock: the start of 1970 in UTC, or the number 0. Spark's own `window` cuts
+    them in the same way.
 
     Parameters
     ----------
     length
-        How long a window is: a duration such as `"1 hour"`, or a number where `on` is one.
+        The length of a window: a duration such as `"1 hour"`, or a number if `on` is numeric.
     every
-        How far the next window is behind, at most the length.
+        The step from one window to the next, at most the length.
     emit
-        Report the window that is being formed before it is complete, at all multiples of this; it divides `every`.
+        Report the current window before it is complete, at all multiples of this step, which must divide `every`.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Sliding(Window):
                 _check(value, name)
 
     def shape(self, clock: Clock) -> Shape:
-        """The window in the steps of a clock."""
+        """Return the window in steps of a clock."""
         length, every = (_steps(getattr(self, name), clock, name) for name in ("length", "every"))
         emit = None if self.emit is None else _steps(self.emit, clock, "emit")
         if every > length:
@@ -112,7 +112,7 @@ class Sliding(Window):
 
 @dataclass(frozen=True, repr=False)
 class Tumbling(Window):
-    """Windows of a fixed length in time, one after the other.
+    """Consecutive windows of a fixed length in time.
 
     Examples
     --------
@@ -127,13 +127,13 @@ class Tumbling(Window):
         Sliding(self.length, self.length, self.emit)
 
     def shape(self, clock: Clock) -> Shape:
-        """The window in the steps of a clock."""
+        """Return the window in steps of a clock."""
         return Sliding(self.length, self.length, self.emit).shape(clock)
 
 
 @dataclass(frozen=True, repr=False)
 class Landmark(Window):
-    """All tuples of the group so far, reported at all multiples of a step.
+    """All rows of the group so far, reported at all multiples of a step.
 
     Examples
     --------
@@ -147,20 +147,20 @@ class Landmark(Window):
         _check(self.every, "every")
 
     def shape(self, clock: Clock) -> Shape:
-        """The window in the steps of a clock."""
+        """Return the window in steps of a clock."""
         return Shape("time", None, _steps(self.every, clock, "every"))
 
 
 @dataclass(frozen=True, repr=False)
 class Rows(Window):
-    """The last tuples of the group, by their number.
+    """The last rows of the group, by count.
 
     Parameters
     ----------
     n
-        How many tuples a window has.
+        The number of rows in a window.
     every
-        After how many further tuples there is a window again; 1 by default.
+        The number of rows from one window to the next; 1 by default.
 
     Examples
     --------
@@ -180,13 +180,13 @@ class Rows(Window):
             raise SpecError(f"every={self.every} is more than n={self.n}: tuples would be in no window")
 
     def shape(self, clock: Clock) -> Shape:
-        """The window in tuples."""
+        """Return the window in rows."""
         return Shape(self.unit, int(self.n), int(self.every))
 
 
 @dataclass(frozen=True, repr=False)
 class DistinctTimes(Rows):
-    """The tuples of the group's last distinct times.
+    """The rows of the group's last distinct times.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def _check_number(value: object, name: str) -> None:
 
 
 def _steps(value: Duration, clock: Clock, name: str) -> int:
-    """A duration in whole steps of a clock."""
+    """Return a duration in whole steps of a clock."""
     length = to_clock(value, clock.kind, name)
     if length <= 0:
         raise SpecError(f"{name}={value!r} must be longer than nothing")
@@ -225,7 +225,7 @@ def _steps(value: Duration, clock: Clock, name: str) -> int:
 
 
 def pane_of(shapes: list[Shape]) -> int:
-    """The longest step that all windows are made of.
+    """Return the length of the longest pane from which all windows can be built.
 
     >>> pane_of([Shape("time", 60, 10), Shape("time", 300, 10), Shape("time", None, 4)])
     2

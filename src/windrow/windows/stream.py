@@ -1,8 +1,8 @@
-"""Windows of a stream: tuples in as they arrive, windows out as the watermark passes their ends, the state between.
+"""Stream windows: rows in as they arrive, windows out as the watermark passes their ends, state in between.
 
-A `StreamSlider` has some of a stream's groups, a *bucket*. Where the order of tuples makes no difference they become
-part of their panes as they arrive, and nothing waits; else they wait until the watermark has passed them. What is known
-of groups is kept as in `framing/stream.py`: a progress reads and writes what is known of those that it has to do with.
+A `StreamSlider` handles a *bucket*, a share of the stream's groups. If the order of rows makes no difference, they are
+added to their panes on arrival and nothing is buffered. Otherwise they are buffered until the watermark passes them.
+The groups' state is stored as in `framing/stream.py`: a step reads and writes only the groups it affects.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ from windrow.windows.slider import NO_END, Slider
 
 VERSION = 3
 KIND = "slide"
-"""The kind of a saved bucket."""
+"""The kind of state that a saved bucket has in its header."""
 
 
 @dataclass(frozen=True)
 class SlidePlan:
-    """Which windows are asked for and how tuples are read."""
+    """A window query on a stream, and how its rows are read."""
 
     request: WindowQuery
     layout: Layout
     ordered: bool = False
     keep_groups: int | float | None = None
-    """How long after its last row a group with nothing open is forgotten; None for never."""
+    """How long after its last row a group without pending windows is forgotten; None for never."""
 
     kind: ClassVar[str] = KIND
     version: ClassVar[int] = VERSION
     state: ClassVar[tuple[str, str]] = ("panes", "waiting")
-    """Under which names a bucket's state and its pieces of tuples are kept."""
+    """The state-store names of a bucket's state and of its pieces."""
 
     def load(self, shelf: Shelf, data: bytes | None) -> StreamSlider:
-        """A bucket as it was saved, or a new one."""
+        """Return the saved bucket, or a new one."""
         return StreamSlider.load(self, shelf, data)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What a state depends on: with anything else it would mean something else."""
+        """Everything that a saved state depends on; a state is only valid for an equal fingerprint."""
         kinds = self.request.what
         return {
             "windows": {name: repr(window) for name, window in kinds.windows.items()},
@@ -67,7 +67,7 @@ class SlidePlan:
 
 
 class StreamSlider:
-    """One bucket of a stream's groups."""
+    """The windows of one bucket of a stream's groups."""
 
     def __init__(self, plan: SlidePlan, shelf: Shelf) -> None:
         self.plan, self.slide = plan, plan.request
@@ -78,7 +78,7 @@ class StreamSlider:
         self.memory = Memory(self.arrivals, plan.keep_groups, self._adopt, self._idle)
 
     def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
-        """Take in what arrived and go on to the watermark: the rows of the result, and the tuples that are late."""
+        """Take in new rows and advance to the watermark; return rows of the result and the late rows."""
         arrived = list(arrived)
         if self.plan.ordered:
             self.memory.recall(arrived)
@@ -91,17 +91,17 @@ class StreamSlider:
         return [*self.slider.report(self._past())], late
 
     def finish(self) -> list[pa.Table]:
-        """The stream is over: all windows are due."""
+        """End the stream: all windows are due."""
         self.memory.empty()
         self._gather(self.arrivals.take_all())
         past = self._past(settled=True)
         if self.slide.unit == "time":
-            # What a tuple of its own group lies past is whole, even if the watermark is not past it yet.
+            # A pane is complete if a later row of its group has arrived, even if the watermark has not passed it.
             past = np.maximum(past, self.slider.latest())
         return [*self.slider.report(past, final=True)]
 
     def next_event(self) -> int | None:
-        """The watermark at which there is something to do even if no tuple arrives; None if there is nothing."""
+        """Return the watermark at which work is due even if no row arrives, or None."""
         events = [self.arrivals.waiting.first, self.memory.store.due]
         if self._timed and (end := self.slider.next_end()) is not None:
             events.append(end * self.slide.pane - 1)
@@ -109,7 +109,7 @@ class StreamSlider:
 
     @property
     def _timed(self) -> bool:
-        """Whether windows are due by the watermark alone."""
+        """Whether the watermark alone decides when windows are due."""
         return self.slide.unit == "time" and not self.plan.ordered
 
     def _gather(self, due: list[pa.Table]) -> None:
@@ -120,11 +120,11 @@ class StreamSlider:
             self.slider.add(*self.gatherer.gather(tuples))
 
     def _past(self, *, settled: bool = False) -> Indices:
-        """How many panes of each group are whole."""
+        """Return how many panes of each group are complete."""
         if self.plan.ordered or self.slide.unit != "time":
             return self.gatherer.past(self.slider.latest(), settled=settled or not self.plan.ordered)
         watermark = self.arrivals.watermark
-        # Before the first watermark nothing is known to be whole.
+        # Before the first watermark, no pane is known to be complete.
         whole = np.iinfo(np.int64).min + 1 if watermark is None else (watermark + 1) // self.slide.pane
         return np.full(len(self.reader.directory), whole)
 
@@ -132,13 +132,13 @@ class StreamSlider:
 
     @property
     def _forgets(self) -> bool:
-        """Whether nothing need be known of a group without panes; without `by` there is always the one group."""
+        """Whether a group without panes needs no state; without `by`, the one group is always kept."""
         kinds = self.slide.what
         keeps = self.plan.ordered or kinds.empty or kinds.only_changed or kinds.using or not self.slide.by
         return self.slide.unit == "time" and not keeps
 
     def save(self) -> bytes:
-        """What was changed goes to the shelf; the rest is an index of it."""
+        """Write changed groups to the shelf and return the rest of the state, an index of the shelf."""
         self.slider.grow()
         self.gatherer.grow(len(self.reader.directory))
         self.memory.write(self._entries)
@@ -149,12 +149,12 @@ class StreamSlider:
 
     @property
     def held(self) -> dict[str, int]:
-        """How many groups are known, and how many bytes that takes with the rows that wait, but for the index."""
+        """The number of groups, and the bytes of their state and of the buffered rows, without the index."""
         store = self.memory.store
         return {"groups": store.live, "state_bytes": store.size + self.arrivals.waiting.size}
 
     def _entries(self, codes: Codes) -> tuple[dict[str, Any], list[pa.Table], Any, Codes]:
-        """Groups as entries."""
+        """Return groups as store entries."""
         slider = self.slider
         columns: dict[str, Any] = {f"after{k}": after[codes] for k, after in enumerate(slider.after)}
         if self.slide.unit != "time":
@@ -173,12 +173,12 @@ class StreamSlider:
         if self._timed:
             ends = slider.next_ends()[codes]
             waits = ends < NO_END
-            # An end past the last instant is never reached.
+            # An end after the last representable instant is never reached.
             due[waits] = np.minimum(ends[waits], NO_EVENT // self.slide.pane) * self.slide.pane - 1
         return columns, [follow(part, place) for part in parts], needed, due
 
     def _idle(self, entries: Entries) -> Any:
-        """Which groups have nothing that is still to be reported; where rows are counted, none is without new rows."""
+        """Return which groups have no window pending; counted windows never are without new rows."""
         if self.slide.unit != "time":
             return np.ones(len(entries.groups), np.bool_)
         if self._timed:
@@ -212,7 +212,7 @@ class StreamSlider:
 
     @classmethod
     def load(cls, plan: SlidePlan, shelf: Shelf, data: bytes | None) -> StreamSlider:
-        """The bucket as it was saved, or a new one."""
+        """Return the saved bucket, or a new one."""
         bucket = cls(plan, shelf)
         if data is None:
             return bucket
@@ -232,6 +232,6 @@ def _integers(table: pa.Table, name: str) -> Indices:
 
 
 def _rises(group: Indices, number: Indices) -> bool:
-    """Whether panes are in the order of group and number, none twice."""
+    """Return whether panes are ordered by group and number, without duplicates."""
     later = (group[1:] == group[:-1]) & (number[1:] > number[:-1])
     return bool(((group[1:] > group[:-1]) | later).all())

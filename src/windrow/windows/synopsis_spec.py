@@ -1,4 +1,4 @@
-"""`Keep`: which synopsis keeps the windows of an aggregate, and how wrong it may be."""
+"""`Keep`: the synopsis that stores the windows of an aggregate, and its permitted error."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ NAMES = {kind.__name__: kind for kind in SYNOPSES}
 
 @dataclass(frozen=True)
 class Keep:
-    """How an aggregate of windows is kept: by which synopsis, and how wrong it may be.
+    """The synopsis that stores the windows of an aggregate, and its permitted error.
 
     Parameters
     ----------
     synopsis
         A class of `windrow.synopses`, or its name.
     eps
-        How wrong an answer may be at most, relative; by default what the aggregate says, else nothing.
+        The largest relative error. By default the error that the aggregate declares, else 0.
     delta
-        With which probability it may be more wrong than that; 0 for synopses that never are.
+        The probability of a larger error; 0 for synopses that guarantee `eps`.
     seed
-        For those that draw at random.
+        The seed of synopses that sample at random.
 
     Examples
     --------
@@ -56,11 +56,11 @@ class Keep:
         return NAMES[self.synopsis] if isinstance(self.synopsis, str) else self.synopsis
 
     def counts(self, shape: Shape) -> bool:
-        """Whether it counts values; else it goes by their places, which takes those without a value into account."""
+        """Return whether windows count values; otherwise they go by place, so rows without a value count too."""
         return shape.unit == "rows" and "time" not in self.kind.retentions
 
     def make(self, accumulator: Accumulator, shape: Shape) -> Synopsis:
-        """A synopsis that has seen nothing, for windows of one kind; or a refusal that says why there is none."""
+        """Return a new synopsis for windows of one kind, or fail with the reason why it does not apply."""
         if shape.length is None:
             raise UnsupportedError("using: a landmark window has no retention for a synopsis to keep to")
         if shape.emit:
@@ -76,6 +76,6 @@ class Keep:
             and shape.unit == "rows"
             and kind.why_not(accumulator.aggregate, retention, accuracy) is None
         ):
-            # Places are numbers of rows, so there are no more elements in a window than it is long.
+            # Places are row numbers, so a window contains at most as many values as it is long.
             options["probability"] = min(1.0, sample_size(accuracy) / shape.length)
         return kind(accumulator.aggregate, retention, accuracy, seed=self.seed, **options)

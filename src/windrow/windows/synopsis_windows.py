@@ -1,4 +1,4 @@
-"""Windows that a synopsis keeps: one for each group, in place of states by pane."""
+"""Windows stored by synopses: one synopsis per group, instead of states per pane."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from windrow.windows.synopsis_spec import Keep
 
 
 class SynopsisWindows:
-    """One aggregate over windows of one kind, for all groups. Elements wait until a window is asked for past them."""
+    """One aggregate over windows of one kind, for all groups. Values are buffered until a window past them is due."""
 
     def __init__(self, keep: Keep, accumulator: Accumulator, shape: Shape, pane: int) -> None:
         self.keep, self.accumulator, self.shape, self.pane = keep, accumulator, shape, pane
@@ -29,7 +29,7 @@ class SynopsisWindows:
         self._waiting: list[tuple[Indices, Indices, npt.NDArray[Any]]] = []
 
     def add(self, group: Indices, place: Indices, values: Values) -> None:
-        """Take in elements, each group's in order; `place` is their `on`, or their number in the group."""
+        """Take in values, in order per group; `place` is their `on`, or their number in the group."""
         x = values.numbers
         if values.valid.size:
             if self.keep.counts(self.shape):
@@ -40,13 +40,13 @@ class SynopsisWindows:
                 )
             group, place, x = (column[values.valid] for column in (group, place, x))
         if place.dtype != np.int64:
-            # Windows begin and end at whole numbers, so the part after the point makes no difference.
+            # Windows start and end at whole numbers, so the fraction makes no difference.
             place = np.floor(place).astype(np.int64)
-        # A window has what is before its end, and a retention what is up to a moment.
+        # A window excludes its end, but a retention includes the moment of the query: shift by one.
         self._waiting.append((group, place + 1, x))
 
     def results(self, ranges: Ranges) -> pa.Array:
-        """The answers for windows that are due, which are sorted by group and end."""
+        """Return the answers for windows that are due, sorted by group and end."""
         group, place, x = self._taken()
         found: list[pa.Array] = []
         left = np.ones(group.size, np.bool_)
@@ -57,8 +57,8 @@ class SynopsisWindows:
             b = a + int(np.searchsorted(place[a:b], mine[-1], "right"))
             answers = self._synopsis(g).answers(place[a:b], x[a:b], mine)
             if self.keep.counts(self.shape) and (a == b or place[b - 1] < mine[-1]):
-                # The end of the data cut the last window: it has fewer rows than the synopsis keeps, which cannot say
-                # what they alone would give.
+                # The end of the data cut the last window: it has fewer rows than the synopsis stores, which cannot
+                # answer for these rows alone.
                 answers = pa.concat_arrays([answers[:-1], pa.nulls(1, answers.type)])
             found.append(answers)
             left[a:b] = False
@@ -66,7 +66,7 @@ class SynopsisWindows:
         return self._typed(found)
 
     def _taken(self) -> tuple[Indices, Indices, npt.NDArray[Any]]:
-        """All that waits, by group; those of a group stay in order."""
+        """Return all buffered values by group; values of a group keep their order."""
         if not self._waiting:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, self.accumulator.dtype)
         group, place, x = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
@@ -79,7 +79,7 @@ class SynopsisWindows:
         return self.synopses[group]
 
     def _typed(self, found: Sequence[pa.Array]) -> pa.Array:
-        """The answers of all groups as the result has them; only what is null is null, NaN is an answer."""
+        """Return the answers of all groups in the type of the result; NaN remains NaN, not null."""
         kind = self.accumulator.result
         if len({part.type for part in found}) > 1:
             found = [part.cast(kind) for part in found]
@@ -91,14 +91,14 @@ class SynopsisWindows:
     # The state as Arrow.
 
     def tables(self) -> list[pa.Table]:
-        """The synopses, and what waits."""
+        """Return the synopses and the buffered values as tables."""
         group, place, x = self._taken()
         saved = {"group": list(self.synopses), "data": [s.save() for s in self.synopses.values()]}
         kinds = pa.schema([("group", pa.int64()), ("data", pa.binary())])
         return [pa.table(saved, schema=kinds), pa.table({"group": group, "place": place, "x": x})]
 
     def adopt(self, tables: Sequence[pa.Table]) -> None:
-        """Take over synopses, and what waits, of groups that have none."""
+        """Take over the synopses and buffered values of groups that have none here."""
         saved, waiting = tables
         for group, data in zip(saved["group"].to_pylist(), saved["data"].to_pylist(), strict=True):
             check_that(group not in self.synopses, "the synopsis of each group once")
