@@ -77,11 +77,11 @@ def buffer_stats(spark: SparkSession, checkpoint: str | os.PathLike[str], *, ope
     - `held`: the rows held now
     - `open`: the frames that may still receive rows
     - `progresses`: how often the bucket made progress
-    - `held_max`, `held_mean`: the rows held, over all of them
+    - `held_max`, `held_mean`: the rows held, over all times that it made progress
     - `frames`: the pieces of frames that arrived
     - `at_frames_max`, `at_frames_mean`: the rows held when they arrived
 
-    Rows count as held from their arrival until they are matched.
+    Rows that arrive count as held even if they are matched immediately.
     """
     rows = buckets_of(spark, checkpoint, FILLING, operator).where("piece is null")
     return rows.select("bucket", "data").mapInArrow(_buffers, from_arrow_schema(_BUFFERS))

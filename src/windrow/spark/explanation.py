@@ -40,7 +40,7 @@ def explain(
     flush: str | None = None,
     keep_groups: Duration | None = None,
 ) -> PlanChoice:
-    """Return the plan that `frames` or `slide` would run with the same arguments, and the reasons for it.
+    """Return the plan that `frames` (for a scheme) or `slide` (for windows) would run with these arguments, and why.
 
     >>> import windrow as wr
     >>> loops = wr.session().createDataFrame([(1, 55.0)], "minute int, speed double")

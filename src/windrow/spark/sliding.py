@@ -81,13 +81,13 @@ def slide(
     only_changed
         Return a window only if an aggregate differs from the group's previous window.
     using
-        How to store the windows, for all aggregates or as a dict keyed by aggregate: `"auto"` (default), the name of a
-        synopsis in `windrow.synopses`, a `wr.Keep` that states the allowed error, or None for panes. `"auto"` follows
-        the planner. Aggregates whose state is a few numbers use panes. For quantiles, the median and the mode, panes
-        would store every value, so the planner picks the synopsis that its cost model estimates to be cheapest, within
-        the aggregate's `eps`. `wr.explain` shows the choice and the reason. A synopsis takes each group's rows in
-        order, one group at a time. A synopsis of a fixed number of values, such as `ArasuMankuFixed`, returns null for
-        a last `wr.Rows` window that is cut short by the end of the data.
+        How to store the windows, for all aggregates or as a dict keyed by result column: `"auto"` (default), the name
+        of a synopsis in `windrow.synopses`, a `wr.Keep` that states the allowed error, or None for panes. `"auto"`
+        follows the planner. Aggregates whose state is a few numbers use panes. For quantiles, the median and the mode,
+        panes would store every value, so the planner picks what its cost model estimates to be cheapest, within the
+        aggregate's `eps`. `wr.explain` shows the choice and the reason. A synopsis takes each group's rows in order,
+        one group at a time. A synopsis of a fixed number of values, such as `ArasuMankuFixed`, returns null for a last
+        `wr.Rows` window that is cut short by the end of the data.
     ordered
         Streams only. Promise that each group's rows arrive in order. A window is then due as soon as its group has a
         row past it. `on` needs no watermark and may have any of the types above.

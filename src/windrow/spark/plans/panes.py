@@ -29,7 +29,7 @@ from windrow.windows.ranges import PaneKeys
 from windrow.windows.slider import PaneHeap, Slider, panes_schema, panes_table
 
 ROWS_A_BUCKET = 10_000_000
-"""A task holds the panes of one bucket at a time. There are enough buckets even if every pane has a single row."""
+"""The number of rows per bucket. A task holds the panes of one bucket at a time, at most one pane per row."""
 
 
 # Panes aggregated by tasks.
@@ -38,7 +38,7 @@ ROWS_A_BUCKET = 10_000_000
 def scanned_windows(scan: ScanSource, request: WindowQuery, schema: StructType) -> DataFrame:
     """Compute windows from panes that tasks aggregate while they read Parquet, whose row groups may be in any order.
 
-    Panes are sent in pieces of many, each of which is one row to Spark: row by row, they would take longer than
+    Panes are sent in pieces: to Spark, a piece of many panes is one row. Row by row, they would take longer than
     everything else. A single group may have more panes than a task can hold; then Spark sorts them as rows.
     """
     shares = _shares(scan.row_groups, parallelism(scan.spark))

@@ -141,7 +141,7 @@ class Footers:
 
 
 class LeftToSpark(Exception):
-    """Raised if only Spark can read the files correctly, or if the footers lack something that the scan plan needs."""
+    """An error for files that only Spark can read correctly, or whose footers lack what the scan plan needs."""
 
 
 def check_files(source: ParquetSource) -> None:

@@ -48,8 +48,8 @@ def register(spark: SparkSession) -> None:
     - Durations are strings, intervals or numbers.
     - `grid` and `limits` are maps by column: `map('x', 10.0)`, `map('y', array(0, 5, 20))`.
     - Aggregates are calls as strings, e.g. `'sum(volume)'`. `agg` maps result names to such calls.
-    - SQL maps have no order, so the columns they add to the result are sorted by name. `named_struct('x', 10.0, 'y',
-      array(0, 5, 20))` keeps the order, and may mix types.
+    - SQL maps have no order, so the columns they add to the result are sorted by name. A struct such as
+      `named_struct('x', 10.0, 'y', array(0, 5, 20))` keeps the order, and may mix types.
     - To use a session variable in a predicate, insert its value: `predicate => 'speed < ' || slow`.
 
     Table functions read tables, not streams: Spark sorts their rows, and rejects a stream with "Sorting is not
@@ -85,7 +85,7 @@ def register(spark: SparkSession) -> None:
 def _table_function(spark: SparkSession, handler: type) -> UserDefinedTableFunction:
     """Return a handler as a Spark table function of the kind that the session takes.
 
-    Arrow is off: with it, Spark sends a record batch, usually empty, for every input row.
+    Arrow is off: with it, every input row would be answered by its own record batch, usually an empty one.
     """
     make: Any = F.udtf
     if type(spark).__module__.startswith("pyspark.sql.connect"):

@@ -133,7 +133,7 @@ def is_framed_here(frames: DataFrame) -> bool:
 
 @dataclass(frozen=True)
 class FillLayout:
-    """How frames and rows arrive at the operator, and the schema of the result."""
+    """The form in which frames and rows arrive at the operator, and the schema of the result."""
 
     plan: FillPlan
     columns: list[str]

@@ -22,7 +22,7 @@ Cell = Callable[[str, str, dict[bytes, bytes]], Any]
 
 
 class UnreadableValue(Exception):
-    """Raised for a value that cannot be read, in a query that drops such rows."""
+    """An error for a value that cannot be read, in a query that drops such rows."""
 
 
 class RowReader:

@@ -139,7 +139,7 @@ class Server:
                 "password, or passwordVariable"
             ) from error
         except (errors.ConnectionError, errors.TimeoutError, ssl.SSLError) as error:
-            # A plain server waits for the rest of what it takes for a command, so this may look like a timeout.
+            # An unencrypted server takes a TLS handshake for an unfinished command, so this may look like a timeout.
             other = (
                 "redis:// if that port is not encrypted" if self._encrypted else "rediss:// if that port is encrypted"
             )
