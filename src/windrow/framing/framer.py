@@ -103,7 +103,7 @@ class Framer:
         return Frames(*frames, closed=True)
 
     def finish(self, groups: npt.NDArray[np.int64] | None = None) -> Frames:
-        """End the streams of the given groups, or of all: cut their open frames and return those that qualify."""
+        """End the streams of the given groups, or of all: cut their open frames and return those that remain frames."""
         held = np.unique(self.records.group)
         groups = held if groups is None else np.intersect1d(held, groups)
         return replace(self.cut(groups, np.zeros(groups.size, self.clock.dtype)), closed=False)

@@ -178,7 +178,7 @@ class StreamSlider:
         return columns, [follow(part, place) for part in parts], needed, due
 
     def _idle(self, entries: Entries) -> Any:
-        """Return which groups have no window pending; counted windows never are without new rows."""
+        """Return which groups have no pending window; counted windows are never pending without new rows."""
         if self.slide.unit != "time":
             return np.ones(len(entries.groups), np.bool_)
         if self._timed:

@@ -21,7 +21,7 @@ from windrow.rows.duration import Duration
 
 @dataclass(frozen=True, repr=False)
 class Gap(Scheme):
-    """Sessions: maximal runs of rows in which neighbours are no further apart than a gap.
+    """Sessions: maximal runs of rows in which neighbours are at most a gap apart.
 
     Parameters
     ----------

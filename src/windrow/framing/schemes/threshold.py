@@ -65,8 +65,8 @@ class Threshold(Scheme):
     max_gap
         Two rows further apart are never in the same frame.
     nulls
-        How to treat a null predicate (NaN does not count as null): `"false"` (default), `"skip"` (the row takes no part
-        in framing), `"break"` or `"error"`.
+        How to treat a null predicate: `"false"` (default), `"skip"` (the row takes no part in framing), `"break"` or
+        `"error"`. A comparison with NaN is not null.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Threshold(Scheme):
 
     @property
     def is_run(self) -> bool:
-        """Whether frames are plain episodes; hysteresis and segments depend on more than one label."""
+        """Whether frames are plain episodes; hysteresis and segments look further back than one row."""
         return self.close is None and not self.segments
 
     @property
