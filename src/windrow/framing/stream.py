@@ -290,7 +290,7 @@ class Snapshot:
     def rows(self, shelf: Mapping[int, bytes]) -> pa.Table:
         """Return one row per open frame, and one per group that has buffered rows but no open frame."""
         directory = Directory(self.types)
-        known, opened = self.open_frames(shelf)  # type: ignore[arg-type]  # a mapping is enough for reading
+        known, opened = self.open_frames(shelf)  # type: ignore[arg-type]  # the mapping also reads as a shelf
         directory.encode([known.column(f"by{i}") for i in range(len(self.by))], known.num_rows)
         waiting = np.zeros(max(known.num_rows, len(directory)), np.int64)
         for table in (piece_of(data) for number, data in shelf.items() if number >= 0):

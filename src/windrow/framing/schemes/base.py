@@ -122,7 +122,7 @@ class Scheme(ABC):
         return {}
 
     def longest_gap(self, clock: Clock) -> int | float:
-        """Return the largest allowed distance between neighbouring rows of a frame, infinite if there is no limit."""
+        """Return the largest distance allowed between neighbours in a frame, the clock's largest if unlimited."""
         return clock.at_most(self.max_gap, "max_gap")
 
     def is_sure(self, records: Records, clock: Clock) -> npt.NDArray[np.bool_]:
