@@ -1,1 +1,1 @@
-"""Histograms of a window: buckets that grow coarser with age, with a certain error bound."""
+"""Histograms of a window: buckets that grow coarser with age, with a guaranteed error bound."""

@@ -1,4 +1,4 @@
-"""Histograms as synopses: buckets that grow coarser with age, with an error that is certain to be within bounds."""
+"""The base of histograms: buckets that grow coarser with age, with a guaranteed error bound."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ MOST = float(2**62)
 
 
 class Histogram(Estimator):
-    """What the histograms share: an error that is certain to be within eps."""
+    """A synopsis of buckets whose error is always within eps."""
 
     deterministic: ClassVar[bool] = True
     keeps: ClassVar[tuple[type[AggregateFunction], ...]]
-    """The aggregates that it can tell."""
+    """The aggregates that it answers."""
 
     @classmethod
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
-        """Why this synopsis does not apply: another aggregate, or an answer that must be exact."""
+        """Return why this synopsis does not apply: it does not answer the aggregate, or the answer must be exact."""
         if type(aggregate) not in cls.keeps:
             return f"it keeps {', '.join(kind.__name__.lower() for kind in cls.keeps)} only"
         if accuracy.eps == 0:

@@ -19,17 +19,17 @@ from windrow.synopses.histograms.exponential_buckets import COUNT, MEAN, SUM, Bu
 
 
 class ExponentialHistogram(Histogram):
-    """The count, the sum or the mean of whole numbers that are not negative, within eps.
+    """A synopsis of the count, sum or mean of non-negative integers, within eps.
 
     Parameters
     ----------
     aggregate, retention, accuracy, seed
-        As for every synopsis; of the accuracy, eps counts.
+        As for every synopsis; only the accuracy's eps matters.
     caps
-        How many buckets of size 1, and how many of each other size, there may be; without it, as many as keep the
-        error within eps.
+        The maximum number of buckets of size 1, and of each other size. By default, as many as keep the error within
+        eps.
     only_nonzero
-        Whether a count is that of the elements other than 0.
+        Whether to count only values other than 0.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class ExponentialHistogram(Histogram):
     ) -> None:
         super().__init__(aggregate, retention, accuracy, seed=seed)
         self.what = {Count: COUNT, Sum: SUM, Mean: MEAN}[type(aggregate)]
-        # A mean over time is the quotient of two estimates, each of which must be better than it.
+        # A mean over time is the quotient of two estimates, so each needs a smaller error.
         eps = accuracy.eps / (2 + accuracy.eps) if self.what == MEAN and self.by_time else accuracy.eps
         self.caps = _check_caps(caps) if caps is not None else caps_for(eps)
         if only_nonzero and self.what != COUNT:
@@ -74,12 +74,12 @@ class ExponentialHistogram(Histogram):
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """What a saved state must have been made with, to go on from it."""
+        """The arguments that a saved state must match."""
         return {**super().arguments, "caps": self.caps, "only_nonzero": self.only_nonzero}
 
     @property
     def buckets(self) -> list[tuple[int, int]]:
-        """The size and the moment of each bucket of the count, or of the sum, from the oldest to the newest."""
+        """The size and time of each bucket of the count, or of the sum, from the oldest to the newest."""
         kept = self._counts if self.what == COUNT else self._sums
         listed = []
         for level in range(kept.first.size - 1, -1, -1):
@@ -99,7 +99,7 @@ class ExponentialHistogram(Histogram):
     def _run(self, elements: Elements, ends: Instants, moments: Instants = NO_INSTANTS) -> Due:
         if elements[2].sum(dtype=np.float64) + float(self._sums.cursors[exponential.TOTAL]) <= MOST:
             return super()._run(elements, ends, moments)
-        # Some window may be too large. If one is, nothing of the batch is taken in.
+        # Some window may be too large. In that case, none of the batch is added.
         before, newest = {name: array.copy() for name, array in self._state.items()}, self.newest
         try:
             return super()._run(elements, ends, moments)
@@ -123,7 +123,7 @@ class ExponentialHistogram(Histogram):
             self._sums = self._sums.grown()
 
     def _amounts(self, x: Array) -> tuple[Array, Array]:
-        """How many ones each element is for the count, and for the sum."""
+        """Return how many ones each value adds to the count, and to the sum."""
         nothing = np.zeros(x.size, np.int64)
         if self.what == COUNT:
             return (x != 0).astype(np.int64) if self.only_nonzero else np.ones(x.size, np.int64), nothing

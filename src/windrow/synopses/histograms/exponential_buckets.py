@@ -1,13 +1,13 @@
-"""The exponential histogram: counts, sums and averages of a window, from buckets that double in size with age.
+"""The exponential histogram: counts, sums and means of a window, from buckets that double in size with age.
 
-Datar, Gionis, Indyk, Motwani, "Maintaining stream statistics over sliding windows"; the thesis' section 4.6.1. An
-element of value v is v ones of the same moment. A bucket is a power of two of ones and the moment of its newest; where
-too many buckets have one size, the two oldest of them become one of twice the size. A bucket leaves when its newest one
-leaves, so only of the oldest bucket may a part be outside the window: half of it is taken off the total.
+Datar, Gionis, Indyk, Motwani, "Maintaining stream statistics over sliding windows"; the thesis' section 4.6.1. A value
+v counts as v ones at the same time. A bucket holds a power of two of ones and the time of its newest one. When too many
+buckets have one size, the two oldest of them merge into one of twice the size. A bucket leaves when its newest one
+leaves, so only the oldest bucket can be partly outside the window: half of it is subtracted from the total.
 
 With k = ceil(1 / eps), at most k + 1 buckets of size 1 and ceil(k / 2) + 1 of each other size keep the error within
-eps: merging leaves k and ceil(k / 2) of them behind, so a bucket of size 2^j has at least k / 2 · 2^j ones after it,
-and half of it is at most eps of these. The cap ceil(k / 2) + 1 for size 1 as well, as the thesis has it, falls short.
+eps: merging leaves k and ceil(k / 2) of them, so at least k / 2 · 2^j ones follow a bucket of size 2^j, and half of it
+is at most eps of these. The thesis' cap of ceil(k / 2) + 1 for size 1 as well is too small.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ from windrow.synopses.exact.algebra import WITHOUT_COUNTING
 from windrow.synopses.jit import INLINED, horizon
 
 TOTAL, TOP, EARLIEST, HORIZON = range(4)
-"""The cursors: all ones in buckets, the level of the oldest bucket (-1: none), the first one ever, what has left."""
+"""Cursors: all ones in buckets, the level of the oldest bucket (-1: none), the first time ever, the latest time that
+has left.
+"""
 LEVELS = 8
 MOST_LEVELS = 64
 LARGEST = int(np.iinfo(np.int64).max)
 
 
 class Buckets(NamedTuple):
-    """The buckets of a histogram: for each level, of sizes 2^level, a ring of runs of buckets of one moment."""
+    """The buckets of a histogram: per level, whose buckets have size 2^level, a ring of runs of buckets of one time."""
 
     stamp: Array
     many: Array
@@ -42,11 +44,11 @@ class Buckets(NamedTuple):
     caps: Array
     cursors: Array
     come: Array
-    """Room for the buckets that come up from the level below and go on to the level above."""
+    """Scratch space for the buckets that pass from one level to the next."""
 
     @classmethod
     def make(cls, caps: tuple[int, int], levels: int = LEVELS) -> Buckets:
-        """No buckets yet."""
+        """Return an empty histogram."""
         width = max(caps) + 2
         stamp, many = np.zeros((2, levels, width), np.int64)
         first, runs, buckets = np.zeros((3, levels), np.int64)
@@ -56,7 +58,7 @@ class Buckets(NamedTuple):
         return cls(stamp, many, first, runs, buckets, np.array(caps, np.int64), cursors, come)
 
     def grown(self) -> Buckets:
-        """The same buckets with room for twice as many levels."""
+        """Return the same buckets with room for twice as many levels."""
         grown = Buckets.make((int(self.caps[0]), int(self.caps[1])), 2 * self.first.size)
         for old, new in zip(self[:5], grown[:5], strict=True):
             new[: old.shape[0]] = old
@@ -64,7 +66,7 @@ class Buckets(NamedTuple):
 
 
 def check_buckets(kept: Buckets, caps: Array) -> None:
-    """Refuse saved buckets that are not within their rings, or more than there may be of a size."""
+    """Raise if saved buckets are outside their rings, or if there are too many of a size."""
     levels = kept.first.size
     check_that(levels in (8, 16, 32, MOST_LEVELS), f"from {LEVELS} to {MOST_LEVELS} levels, got {levels}")
     check_that((kept.caps == caps).all(), f"at most {caps} buckets of a size, got {kept.caps}")
@@ -85,7 +87,7 @@ def check_buckets(kept: Buckets, caps: Array) -> None:
 
 
 def caps_for(eps: float) -> tuple[int, int]:
-    """How many buckets of size 1, and of each other size, keep the error of a count within eps.
+    """Return how many buckets of size 1, and of each other size, keep the error of a count within eps.
 
     >>> caps_for(0.1)
     (11, 6)
@@ -96,7 +98,7 @@ def caps_for(eps: float) -> tuple[int, int]:
 
 @njit(cache=True, **INLINED)
 def has_room(buckets: Buckets, amount: int) -> bool:
-    """Whether there are enough levels for so many more ones."""
+    """Return whether there are enough levels for `amount` more ones."""
     levels = buckets.first.size
     most = LARGEST if levels > 62 else (np.int64(1) << levels) - 1
     return bool(buckets.cursors[TOTAL] <= most - amount)
@@ -104,7 +106,7 @@ def has_room(buckets: Buckets, amount: int) -> bool:
 
 @njit(cache=True, **INLINED)
 def insert(buckets: Buckets, stamp: int, amount: int) -> None:
-    """Take in `amount` ones of one moment."""
+    """Add `amount` ones of one time."""
     cursors = buckets.cursors
     cursors[EARLIEST] = min(cursors[EARLIEST], stamp)
     cursors[TOTAL] += amount
@@ -131,7 +133,7 @@ def _wrapped(at: int, width: int) -> int:
 
 @njit(cache=True, **INLINED)
 def _append(buckets: Buckets, level: int, stamp: int, many: int) -> None:
-    """Put buckets behind the newest of a level."""
+    """Append buckets after the newest of a level."""
     width = buckets.stamp.shape[1]
     runs, first = buckets.runs[level], buckets.first[level]
     last = _wrapped(first + runs - 1, width)
@@ -147,7 +149,7 @@ def _append(buckets: Buckets, level: int, stamp: int, many: int) -> None:
 
 @njit(cache=True, **INLINED)
 def _merge_oldest(buckets: Buckets, level: int, pairs: int, stamps: Array, many: Array, leaving: int) -> int:
-    """Merge so many pairs of the oldest buckets of a level; the merged ones leave for the level above."""
+    """Merge pairs of the oldest buckets of a level, and pass the results to the level above."""
     while pairs:
         oldest = buckets.first[level]
         alike = min(buckets.many[level, oldest] // 2, pairs)
@@ -170,7 +172,7 @@ def _merge_oldest(buckets: Buckets, level: int, pairs: int, stamps: Array, many:
 
 @njit(cache=True, **INLINED)
 def _drop_oldest(buckets: Buckets, level: int, many: int) -> None:
-    """Take so many buckets off the oldest run of a level."""
+    """Remove buckets from the oldest run of a level."""
     oldest = buckets.first[level]
     buckets.buckets[level] -= many
     buckets.many[level, oldest] -= many
@@ -181,7 +183,7 @@ def _drop_oldest(buckets: Buckets, level: int, many: int) -> None:
 
 @njit(cache=True, **INLINED)
 def expire(buckets: Buckets, out: int) -> None:
-    """Drop the buckets of which nothing is later than what is out of the window."""
+    """Drop the buckets that are entirely outside the window."""
     cursors = buckets.cursors
     cursors[HORIZON] = out
     while cursors[TOP] >= 0:
@@ -199,7 +201,7 @@ def expire(buckets: Buckets, out: int) -> None:
 
 @njit(cache=True, **INLINED)
 def estimate(buckets: Buckets) -> float:
-    """How many ones are in the window: of the oldest bucket, half, unless it is known to be whole."""
+    """Return the estimated number of ones in the window: the oldest bucket counts half, unless known to be whole."""
     total, top = buckets.cursors[TOTAL], buckets.cursors[TOP]
     if top < 1 or buckets.cursors[EARLIEST] > buckets.cursors[HORIZON]:
         return float(total)
@@ -207,13 +209,13 @@ def estimate(buckets: Buckets) -> float:
 
 
 SEEN, LATEST = range(2)
-"""The clock: how many elements there were, and the moment of the newest of them."""
+"""The clock: the number of values so far, and the time of the newest."""
 COUNT, SUM, MEAN = range(3)
 
 
 @njit(cache=True, **INLINED)
 def answer(counts: Buckets, sums: Buckets, clock: Array, by_time: bool, length: int, what: int) -> float:
-    """The count, the sum or the average of the window."""
+    """Return the count, sum or mean of the window."""
     if what == COUNT:
         return float(estimate(counts))
     if clock[SEEN] == 0 or clock[LATEST] <= sums.cursors[HORIZON]:
@@ -237,7 +239,7 @@ def roll(
     due: Due,
     at: int,
 ) -> int:
-    """Take in elements from `at` on until they, or the levels, are used up, and give the answers that are due."""
+    """Add values from `at` on while there are levels, and give the answers that are due; return the next position."""
     for i in range(at, on.size + 1):
         while is_due(due, i):
             if due.moments.size:

@@ -17,15 +17,15 @@ from windrow.synopses.histograms.variance_buckets import Rules, VarianceBuckets
 
 
 class VarianceHistogram(Histogram):
-    """The variance or the standard deviation, within eps.
+    """A synopsis of the variance or the standard deviation, within eps.
 
     Parameters
     ----------
     aggregate, retention, accuracy, seed
-        As for every synopsis; of the accuracy, eps counts.
+        As for every synopsis; only the accuracy's eps matters.
     merge_after
-        After how many new buckets it is tried to merge some. Without it, after as many as there were after the last
-        time, so that the time for it is spread over the elements.
+        The number of new buckets after which merging is attempted. By default, the number of buckets left by the last
+        attempt, so that its cost is amortised over the values.
 
     Examples
     --------
@@ -68,12 +68,12 @@ class VarianceHistogram(Histogram):
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """What a saved state must have been made with, to go on from it."""
+        """The arguments that a saved state must match."""
         return {**super().arguments, "merge_after": self.merge_after}
 
     @property
     def buckets(self) -> list[tuple[int, float, float, float]]:
-        """The moment, count, mean and sum of squared distances of each bucket, from the oldest to the newest."""
+        """The time, count, mean and sum of squared distances of each bucket, from the oldest to the newest."""
         kept = self._buckets
         rows = slice(kept.cursors[spread.FRONT], kept.cursors[spread.END])
         moments = kept.moments[rows].tolist()

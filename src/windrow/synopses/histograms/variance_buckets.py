@@ -1,27 +1,28 @@
-"""The variance histogram: the variance of a window, from buckets whose own spread is small beside what came after them.
+"""The variance histogram: the variance of a window, from buckets whose spread is small compared with all that follows.
 
 Babcock, Datar, Motwani, O'Callaghan, "Maintaining variance and k-medians over data stream windows"; the thesis' section
-4.6.2. A bucket is the count n, the mean μ and the sum of squared distances V of some consecutive elements, and the
-moment of the newest. B*(i) is all that came after bucket B(i). Two neighbours become one where k · V(i, i-1) <= V*(i-1)
-with k = 9 / eps². Only the oldest bucket B(m) can have lost elements. It counts with the number ñ that is left of it,
-its own mean, and half of its V:
+4.6.2. A bucket holds the count n, the mean μ and the sum of squared distances V of consecutive values, and the time of
+the newest. B*(i) is the union of all buckets after B(i). Two neighbours merge if k · V(i, i-1) <= V*(i-1) with k = 9 /
+eps². Only the oldest bucket B(m) can have lost values. It contributes the number ñ of its values still in the window,
+its mean, and half of its V:
 
     V_m / 2 + V*_m + ñ · n* / (ñ + n*) · (μ_m - μ*_m)²
 
-Over the last R elements ñ = R - n* is known. The third term is then off by at most 2 sqrt(V_m · V) + V_m, the first by
+Over the last R values, ñ = R - n* is known. The third term is then off by at most 2 sqrt(V_m · V) + V_m, the first by
 V_m / 2, and V_m <= eps² / 9 · V makes that less than eps · V.
 
-Over a length of time ñ is not known; it is taken to be half of n_m, as the thesis proposes without a proof. Here two
-more conditions for a merge, n <= a · n* and n · (μ - μ*)² <= a · V* with a = eps / 5, bound the error there too. Later
-elements can only move μ* by some s with n* · s² no more than what they add to V*, so both together keep
-n_m · (μ_m - μ*)² <= 2a · V* until the bucket leaves. With V_m <= V* / k and k at least 30 / eps, all terms that depend
-on what is left of the bucket stay below 0.7 eps · V, and the number of elements is right within 0.1 eps.
+Over time, ñ is unknown; it is estimated as half of n_m, as the thesis proposes without a proof. Here two more
+conditions for a merge, n <= a · n* and n · (μ - μ*)² <= a · V* with a = eps / 5, bound the error there too. Later
+values can move μ* only by some s with n* · s² at most what they add to V*, so both together keep n_m · (μ_m - μ*)² <=
+2a · V* until the bucket leaves. With V_m <= V* / k and k at least 30 / eps, all terms that depend on the rest of the
+bucket stay below 0.7 eps · V, and the number of values is right within 0.1 eps.
 
-Nothing is ever subtracted. B*(m) is the union of a tail, one a bucket, computed once for all older buckets, and of what
-came since; tails are computed anew when the older buckets are used up or merged, which is seldom enough to cost little.
+Nothing is ever subtracted. B*(m) is the union of a tail, one per bucket and computed once for all older buckets, and of
+the values since. Tails are recomputed when the older buckets are used up or merged, which is rare enough to cost
+little.
 
-Infinities and NaN are in no bucket, since no bucket that has one could be merged. While one is in the window, the
-variance is NaN.
+Infinities and NaN are in no bucket, since a bucket with one could never merge. While one is in the window, the variance
+is NaN.
 """
 
 from __future__ import annotations
@@ -40,34 +41,35 @@ from windrow.synopses.jit import INLINED, horizon
 Moments: TypeAlias = tuple[float, float, float]
 
 SEEN, FRONT, MIDDLE, END, MADE, QUOTA, EARLIEST, HORIZON, STRANGE, STRANGE_BEFORE = range(10)
-"""The cursors: elements so far; the oldest bucket, the end of the tails, the end of the buckets; buckets made since the
-last merging, and how many may be; the first moment ever, and what has left; the moments of the last two elements that
-are infinite or NaN."""
+"""Cursors: values so far; the oldest bucket, the end of the tails, the end of the buckets; buckets made since the last
+merge, and how many may be; the first time ever, and the latest that has left; the times of the last two values that are
+infinite or NaN.
+"""
 ROOM = 64
 LEAST_QUOTA = 32
 
 
 class VarianceBuckets(NamedTuple):
-    """Buckets from the oldest to the newest, and the moments of what follows the older ones."""
+    """Buckets from the oldest to the newest, and the moments of all that follows the older ones."""
 
     stamp: Array
     moments: Array
-    """Count, mean, and sum of squared distances, of each bucket."""
+    """The count, mean and sum of squared distances of each bucket."""
     tail: Array
-    """The moments of each bucket before MIDDLE together with those that follow it, up to MIDDLE."""
+    """The moments of each bucket before MIDDLE, combined with those that follow it up to MIDDLE."""
     fresh: Array
-    """The moments of all buckets from MIDDLE on; the newest bucket is always one of them."""
+    """The moments of all buckets from MIDDLE on, which always include the newest."""
     cursors: Array
 
     @classmethod
     def make(cls, room: int = ROOM) -> VarianceBuckets:
-        """No buckets yet."""
+        """Return an empty histogram."""
         limits = np.iinfo(np.int64)
         cursors = np.array([0, 0, 0, 0, 0, LEAST_QUOTA, limits.max, *[limits.min] * 3], np.int64)
         return cls(np.zeros(room, np.int64), np.zeros((room, 3)), np.zeros((room, 3)), np.zeros((1, 3)), cursors)
 
     def grown(self) -> VarianceBuckets:
-        """The same buckets with twice the room."""
+        """Return the same buckets with twice the room."""
         grown = VarianceBuckets.make(2 * self.stamp.size)
         for old, new in zip(self[:3], grown[:3], strict=True):
             new[: old.shape[0]] = old
@@ -75,7 +77,7 @@ class VarianceBuckets(NamedTuple):
 
 
 def check_buckets(kept: VarianceBuckets) -> None:
-    """Refuse saved buckets that are not within their arrays."""
+    """Raise if saved buckets are outside their arrays."""
     room = kept.stamp.size
     check_that(room >= ROOM, f"room for at least {ROOM} buckets, got {room}")
     for name, shape in (("moments", (room, 3)), ("tail", (room, 3)), ("fresh", (1, 3))):
@@ -86,18 +88,18 @@ def check_buckets(kept: VarianceBuckets) -> None:
 
 
 class Rules(NamedTuple):
-    """When buckets may be merged, how often that is tried, and what the window is."""
+    """When buckets may merge, how often that is attempted, and the window."""
 
     by_time: bool
     length: int
     k: float
     share: float
     merge_after: int
-    """After how many new buckets merging is tried; 0: after as many as the last time left."""
+    """The number of new buckets after which merging is attempted; 0: as many as the last attempt left."""
 
     @classmethod
     def of(cls, eps: float, by_time: bool, length: int, merge_after: int) -> Rules:
-        """The rules that keep the error within eps."""
+        """Return the rules that keep the error within eps."""
         return cls(by_time, length, max(9 / eps**2, 30 / eps) if by_time else 9 / eps**2, eps / 5, merge_after)
 
 
@@ -113,7 +115,7 @@ def _set(array: Array, i: int, moments: Moments) -> None:
 
 @njit(cache=True, **INLINED)
 def combine(a: Moments, b: Moments) -> Moments:
-    """The moments of two sets of elements together."""
+    """Return the moments of the union of two sets of values."""
     if a[0] == 0.0:
         return b
     if b[0] == 0.0:
@@ -125,7 +127,7 @@ def combine(a: Moments, b: Moments) -> Moments:
 
 @njit(cache=True, **INLINED)
 def _may_merge(rules: Rules, joined: Moments, after: Moments) -> bool:
-    if not (rules.k * joined[2] <= after[2]):  # false as well where one of them is not a number
+    if not (rules.k * joined[2] <= after[2]):  # also false if either is NaN
         return False
     if not rules.by_time:
         return True
@@ -135,7 +137,7 @@ def _may_merge(rules: Rules, joined: Moments, after: Moments) -> bool:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def _merge(b: VarianceBuckets, rules: Rules) -> None:
-    """Merge neighbours, from the newest to the oldest, until no two may be merged."""
+    """Merge neighbours, from the newest to the oldest, until no two may merge."""
     front, end = b.cursors[FRONT], b.cursors[END]
     write = end - 2
     if end - front > 2:
@@ -161,7 +163,7 @@ def _merge(b: VarianceBuckets, rules: Rules) -> None:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def _retail(b: VarianceBuckets) -> None:
-    """Compute all tails anew."""
+    """Recompute all tails."""
     front, newest = b.cursors[FRONT], b.cursors[END] - 1
     b.cursors[MIDDLE] = newest
     _set(b.fresh, 0, _row(b.moments, newest))
@@ -173,7 +175,7 @@ def _retail(b: VarianceBuckets) -> None:
 
 @njit(cache=True, **INLINED)
 def _expire(b: VarianceBuckets, out: int) -> None:
-    """Drop the buckets of which nothing is later than what is out of the window."""
+    """Drop the buckets that are entirely outside the window."""
     cursors = b.cursors
     cursors[HORIZON] = out
     while cursors[FRONT] < cursors[END] and b.stamp[cursors[FRONT]] <= out:
@@ -184,7 +186,7 @@ def _expire(b: VarianceBuckets, out: int) -> None:
 
 @njit(cache=True, **INLINED)
 def _has_room(b: VarianceBuckets) -> bool:
-    """Whether there is room for one more bucket, if need be by moving the buckets to the start of their arrays."""
+    """Return whether there is room for one more bucket, moving the buckets to the start of their arrays if needed."""
     front, end, room = b.cursors[FRONT], b.cursors[END], b.stamp.size
     if end < room:
         return True
@@ -202,7 +204,7 @@ def _has_room(b: VarianceBuckets) -> bool:
 
 @njit(cache=True, **INLINED)
 def _take(b: VarianceBuckets, rules: Rules, stamp: int, x: float) -> None:
-    """Take in one element."""
+    """Add one value."""
     cursors = b.cursors
     _expire(b, horizon(stamp, rules.length))
     if not np.isfinite(x):
@@ -239,7 +241,7 @@ def _add_fresh(b: VarianceBuckets, one: Moments) -> None:
 
 @njit(cache=True, **INLINED)
 def estimate(b: VarianceBuckets, rules: Rules) -> tuple[float, float]:
-    """The number of elements in the window, and the sum of their squared distances from their mean."""
+    """Return the number of values in the window and the sum of their squared distances from their mean."""
     cursors = b.cursors
     front, end = cursors[FRONT], cursors[END]
     if front == end:
@@ -259,14 +261,14 @@ def estimate(b: VarianceBuckets, rules: Rules) -> tuple[float, float]:
 
 @njit(cache=True, **INLINED)
 def _strange(b: VarianceBuckets) -> int:
-    """How many elements in the window are infinite or NaN: 0, 1, or 2 for more than one."""
+    """Return how many values in the window are infinite or NaN: 0, 1, or 2 for more than one."""
     out = b.cursors[HORIZON]
     return int(b.cursors[STRANGE] > out) + int(b.cursors[STRANGE_BEFORE] > out)
 
 
 @njit(cache=True, **INLINED)
 def answer(b: VarianceBuckets, rules: Rules, root: bool) -> float:
-    """The variance, or its root; not a number for fewer than two elements."""
+    """Return the variance or its square root; NaN for fewer than two values."""
     n, spread = estimate(b, rules)
     if n < 2.0 or _strange(b):
         return np.nan
@@ -276,7 +278,7 @@ def answer(b: VarianceBuckets, rules: Rules, root: bool) -> float:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def roll(b: VarianceBuckets, rules: Rules, root: bool, on: Array, x: Array, due: Due, at: int) -> int:
-    """Take in elements from `at` on until they, or the room, are used up, and give the answers that are due."""
+    """Add values from `at` on while there is room, and give the answers that are due; return the next position."""
     for i in range(at, on.size + 1):
         while is_due(due, i):
             if due.moments.size:
