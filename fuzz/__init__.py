@@ -1,1 +1,1 @@
-"""A fuzzer: random queries over random rows, run by every engine and compared with the definitions."""
+"""A fuzzer: runs random queries over random rows on every engine and compares the results with the definitions."""

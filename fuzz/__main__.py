@@ -19,11 +19,11 @@ from fuzz.report import Found, Report
 from fuzz.work import Order, work
 
 GRACE = 180.0
-"""Seconds that a case may take once the time is over before its process counts as hanging."""
+"""Seconds that a case may take after the deadline before its process counts as hung."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the fuzzer; 1 if a case failed."""
+    """Run the fuzzer; return 1 if a case failed."""
     told = _parsed(arguments)
     names = told.kinds.split(",") if told.kinds else [n for n, kind in KINDS.items() if told.spark or not kind.spark]
     if unknown := [name for name in names if name not in KINDS]:
@@ -62,7 +62,7 @@ def _one(kind: str, seed: int, number: int) -> int:
 
 
 def _run(report: Report, names: list[str], told: argparse.Namespace) -> None:
-    """Start the processes and take in what they find."""
+    """Start the processes and collect their findings."""
     began = time.time()
     until = began + 60 * told.minutes
     plain = tuple(name for name in names if not KINDS[name].spark)

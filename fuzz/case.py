@@ -1,4 +1,4 @@
-"""What a kind of cases is: how one is drawn, and how it is checked against a definition."""
+"""Kinds of cases: how a case is drawn and how it is checked against a definition."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True)
 class Case:
-    """A case in plain values: numbers, texts, lists and dictionaries, so that it can be printed and made smaller."""
+    """A case in plain values (numbers, strings, lists and dictionaries), so that it can be printed and shrunk."""
 
     kind: str
     parts: dict[str, Any]
 
     def text(self) -> str:
-        """The case as Python, with NaN and infinities by name."""
+        """Return the case as Python, with NaN and infinities by name."""
         return repr(self.parts)
 
     @property
     def size(self) -> int:
-        """How long it is when written down: what shrinking makes smaller."""
+        """The length of the serialized case, which shrinking reduces."""
         return len(json.dumps(self.parts))
 
 
@@ -32,20 +32,20 @@ class Failure:
     """How a case differs from its definition."""
 
     sort: str
-    """What differs, in words that are the same for all failures of one cause: shrinking keeps to it."""
+    """What differs, worded the same for all failures with one cause; shrinking preserves it."""
     details: str
 
 
 @dataclass
 class Checked:
-    """What a run of a case says: how many streams or windows were compared, and the failure if there is one."""
+    """The outcome of a case: how many streams or windows were compared, and the failure if there is one."""
 
     compared: int = 1
     failure: Failure | None = None
 
 
 class Mismatch(Exception):
-    """Raised by a check that found a difference."""
+    """A difference between a result and its definition."""
 
     def __init__(self, sort: str, details: str) -> None:
         super().__init__(details)
@@ -53,33 +53,33 @@ class Mismatch(Exception):
 
 
 class NotACase(Exception):
-    """Raised where parts do not make a case: shrinking may propose such."""
+    """Parts that do not form a case; shrinking may propose such."""
 
 
 @dataclass
 class Kind(ABC):
-    """One kind of cases."""
+    """A kind of cases."""
 
     name: ClassVar[str]
     share: ClassVar[float] = 1.0
-    """How much of the time it gets, relative to the others."""
+    """Share of the time, relative to the other kinds."""
     spark: ClassVar[bool] = False
     options: dict[str, Any] = field(default_factory=dict)
 
     @abstractmethod
     def draw(self, rng: random.Random) -> dict[str, Any]:
-        """The parts of a random case."""
+        """Return the parts of a random case."""
 
     @abstractmethod
     def check(self, parts: dict[str, Any]) -> int:
-        """Run a case; how many results were compared. Raises `Mismatch` where one differs."""
+        """Run a case and return the number of compared results. Raise `Mismatch` if one differs."""
 
     def case(self, seed: int, number: int) -> Case:
-        """The case of a number: always the same one for a seed."""
+        """Return the case with a number; it is always the same for a seed."""
         return Case(self.name, self.draw(random.Random(f"{seed}/{self.name}/{number}")))
 
     def run(self, case: Case) -> Checked:
-        """Check a case; an exception that is not part of its definition is a failure too."""
+        """Check a case; an exception that its definition does not call for is a failure too."""
         try:
             return Checked(self.check(case.parts))
         except NotACase:

@@ -1,6 +1,6 @@
-"""`python -m fuzz.defects`: how long the fuzzer takes to find defects that the package once had.
+"""`python -m fuzz.defects`: measure how long the fuzzer takes to find defects that the package once had.
 
-Each is put back into a copy of the sources, one at a time, and the fuzzer runs over that copy until it fails.
+Each defect is put back into a copy of the sources, one at a time, and the fuzzer runs on that copy until it fails.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Defect:
-    """A line of the sources as it was when it was wrong, and the kinds of cases that reach it."""
+    """A former wrong version of a line of the sources, and the kinds of cases that reach it."""
 
     name: str
     file: str
@@ -63,9 +63,9 @@ DEFECTS = (
 
 
 def find(defect: Defect, minutes: float, seed: int) -> str:
-    """Put a defect back and run the fuzzer: when it failed, or that it did not."""
+    """Put a defect back and run the fuzzer; return when it failed, or that it did not."""
     with tempfile.TemporaryDirectory(prefix="fuzz-defect-") as folder:
-        # Copied with its times, so that compiled kernels need not be compiled again.
+        # Preserve modification times, so that compiled kernels are not compiled again.
         shutil.copytree(ROOT / "src", f"{folder}/src", copy_function=shutil.copy2)
         file = Path(folder, "src", "windrow", defect.file)
         text = file.read_text()
@@ -83,7 +83,7 @@ def find(defect: Defect, minutes: float, seed: int) -> str:
 
 
 def main() -> int:
-    """Find all of them; 1 if one is not found."""
+    """Look for all defects; return 1 if one is not found."""
     parser = argparse.ArgumentParser(prog="python -m fuzz.defects", description="Finds defects that are put back.")
     parser.add_argument("--minutes", type=float, default=5.0, help="at most, for each")
     parser.add_argument("--seed", type=int, default=1)

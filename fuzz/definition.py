@@ -1,8 +1,8 @@
-"""The frames of one group's rows, straight from the definitions of the schemes: plain Python, one row after the other.
+"""The frames of one group's rows, straight from the definitions of the schemes: plain Python, row by row.
 
-It shares nothing with the kernels. `max_gap` and rows that break cut the stream into blocks; within a block each scheme
-is its definition alone. Whole numbers are Python's, which no difference overflows; of equal floats, infinities too, the
-difference is zero.
+This module shares nothing with the kernels. `max_gap` and breaking rows cut the stream into blocks; within a block,
+each scheme is just its definition. Integers are Python's, so no difference overflows. The difference of equal floats,
+including infinities, is zero.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 
 class Undecided(Exception):
-    """Rounding alone decides where a frame ends: there is nothing to compare with."""
+    """A frame whose end depends on rounding alone: there is nothing to compare with."""
 
 
 class Refused(Exception):
@@ -34,7 +34,7 @@ class Refused(Exception):
 
 @dataclass
 class Frame:
-    """The places of a frame's rows in the settled stream, and of the row that ended it."""
+    """The positions of a frame's rows in the settled stream, and of the row that ended it."""
 
     members: list[int]
     closed: int | None
@@ -44,7 +44,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Settled:
-    """A row that takes part: what the scheme reads of it, and whether it only ends frames."""
+    """A row that takes part: the values that the scheme reads, and whether it only ends frames."""
 
     row: Row
     on: Any
@@ -55,7 +55,7 @@ class Settled:
 
 
 def attributes(scheme: dict[str, Any]) -> list[str]:
-    """The columns whose numbers a scheme reads."""
+    """Return the columns whose numbers a scheme reads."""
     name, args = scheme["name"], scheme["args"]
     if name in ("Boundary", "DoubleBoundary", "Delta"):
         return list(args[0])
@@ -65,7 +65,7 @@ def attributes(scheme: dict[str, Any]) -> list[str]:
 
 
 def conditions(scheme: dict[str, Any]) -> dict[str, str]:
-    """The predicates that a scheme reads."""
+    """Return the predicates that a scheme reads."""
     if scheme["name"] != "Threshold":
         return {}
     close = scheme["options"].get("close")
@@ -73,7 +73,7 @@ def conditions(scheme: dict[str, Any]) -> dict[str, str]:
 
 
 def settle(scheme: dict[str, Any], rows: Sequence[Row], on: str) -> list[Settled]:
-    """The rows that take part, by the policy for nulls."""
+    """Return the rows that take part, according to the policy for nulls."""
     policy = scheme["options"].get("nulls", "false" if scheme["name"] == "Threshold" else "skip")
     settled = []
     for row in rows:
@@ -91,12 +91,12 @@ def settle(scheme: dict[str, Any], rows: Sequence[Row], on: str) -> list[Settled
 
 
 def distance(a: Any, b: Any) -> Any:
-    """How far apart two numbers are; equal ones, infinities too, not at all."""
+    """Return the distance of two numbers; it is 0 for equal ones, including infinities."""
     return 0 if a == b else abs(b - a)
 
 
 def blocks(rows: Sequence[Settled], gap: Any) -> list[range]:
-    """The stretches of rows between breaks and gaps that are too long."""
+    """Return the ranges of rows between breaks and gaps that are too long."""
     found, begin = [], 0
     for i, row in enumerate(rows):
         apart = i > begin and gap is not None and distance(rows[i - 1].on, row.on) > gap
@@ -107,7 +107,7 @@ def blocks(rows: Sequence[Settled], gap: Any) -> list[range]:
 
 
 def frames(scheme: dict[str, Any], rows: Sequence[Settled], length: Any) -> list[Frame]:
-    """All frames, in the order of their numbers; `length` gives an option's duration as a number of the clock."""
+    """Return all frames in order of their numbers; `length` converts an option's duration to clock units."""
     options = scheme["options"]
     gap = length(options.get("max_gap"))
     if scheme["name"] == "Custom":
@@ -124,7 +124,7 @@ def frames(scheme: dict[str, Any], rows: Sequence[Settled], length: Any) -> list
 
 
 def _whole(first: int, last: int, **more: Any) -> Frame:
-    """The frame of all rows from the first to the last, ended by the one after it."""
+    """Return the frame from the first to the last row, ended by the row after it."""
     return Frame(list(range(first, last + 1)), last + 1, **more)
 
 
@@ -160,7 +160,7 @@ def _episodes(scheme: dict[str, Any], rows: Sequence[Settled], block: range, len
 
 
 def cell(value: float, grid: Any) -> int:
-    """The cell of a value: `(n-1)w < a <= nw`, or `b[i-1] < a <= b[i]`; past 64 bits it saturates."""
+    """Return the cell of a value: `(n-1)w < a <= nw`, or `b[i-1] < a <= b[i]`; it saturates beyond 64 bits."""
     if isinstance(grid, list):
         return sum(point < value for point in grid)
     if abs(value) > grid * 9.0e18:
@@ -197,7 +197,7 @@ def _gap(scheme: dict[str, Any], rows: Sequence[Settled], block: range, length: 
 
 
 def _from_the_left(rows: Sequence[Settled], block: range, holds: Any, maximal: bool) -> list[Frame]:
-    """Frames one after the other; `holds` says whether the condition does for the rows of a stretch, or None."""
+    """Return consecutive frames; `holds` returns whether the condition holds for a range of rows, or None."""
     found: list[Frame] = []
     begin = block.start
     while begin < block.stop:
@@ -229,7 +229,7 @@ def _delta(scheme: dict[str, Any], rows: Sequence[Settled], block: range, length
         outcomes = []
         for j, limit in enumerate(limits):
             values = [rows[i].values[j] for i in extent]
-            # To the first row: those before the last were not too far off, or the frame would be over.
+            # Relative to the first row: rows before the last were close enough, or the frame would have ended.
             moved = distance(values[0], values[-1]) if to_first else distance(min(values), max(values))
             outcomes.append(compare(moved, limit))
         return all(outcomes) if maximal else any(outcomes)

@@ -1,4 +1,4 @@
-"""Random rows: groups of very different size, ties, outages, nulls, and the ends of every type."""
+"""Random rows: groups of very different sizes, ties, outages, nulls, and the extremes of every type."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ UNITS = {
     "timestamp_ntz": (1_000_000, 1_800_000_000, 3_600_000_000),
 }
 CHANGES = (1711846800, 1711846800, 1729990800, 1729990800, 1710054000, 1730613600, 1712415600, 1728142200, 1325239200)
-"""Seconds at which clocks change: in Berlin, in New York, on Lord Howe, and in Apia, which once left out a day."""
+"""Instants, in seconds, at which clocks change: in Berlin, New York, Lord Howe, and Apia, which once skipped a day."""
 ODD = (math.inf, -math.inf, 1e308, -1e308, 1e300, -0.0, 5e-324, 0.1, 0.30000000000000004, 1 / 3)
-"""Floats at which arithmetic goes wrong first."""
+"""Floats at which arithmetic fails first."""
 NUMBER_TYPES = ("double",) * 6 + ("float", "bigint", "int")
 
 
 class Clock:
-    """A type of `on`, the step in which rows of a case move, and how durations are written for it."""
+    """A type of `on`, the step by which the rows of a case advance, and the notation of durations for it."""
 
     def __init__(self, kind: str, unit: float = 1) -> None:
         self.kind, self.unit = kind, unit
@@ -35,26 +35,26 @@ class Clock:
         return cls(kind, rng.choice(UNITS.get(kind, (1,))))
 
     def duration(self, steps: float) -> Any:
-        """A duration of so many steps."""
+        """Return a duration of this many steps."""
         length = steps * self.unit
         if self.kind in ("timestamp", "timestamp_ntz"):
             return f"{math.floor(length)} microseconds"
         return f"{math.floor(length)} days" if self.kind == "date" else length
 
     def length(self, rng: random.Random) -> Any:
-        """A random duration."""
+        """Return a random duration."""
         numeric = self.kind not in ("timestamp", "timestamp_ntz", "date")
         steps: list[float] = [0, 1, 1, 2, 2, 3, 4, 10, 100]
         return self.duration(rng.choice([*steps, 2.5] if numeric else steps))
 
 
 def seconds(duration: Any) -> Any:
-    """A duration as a number of the clock; None for none."""
+    """Return a duration in clock units, or None for None."""
     return int(duration.split()[0]) if isinstance(duration, str) else duration
 
 
 def instants(rng: random.Random, clock: Clock, n: int) -> list[Any]:
-    """`n` values of `on` in order: steps, ties, outages; somewhere in the type, now and then at its ends."""
+    """Return `n` ordered values of `on` with steps, ties and outages, now and then at the extremes of the type."""
     steps = rng.choice((STEPS, STEPS, (0, 1), (1,), (0, 0, 0, 1), (1, 2, 50)))
     outage = rng.choice((0.0, 0.0, 0.05, 0.2))
     at, found = 0, []
@@ -84,7 +84,7 @@ def instants(rng: random.Random, clock: Clock, n: int) -> list[Any]:
 
 
 def number(rng: random.Random, kind: str, odd: float) -> Any:
-    """A small number, at which conditions are often met exactly; with probability `odd` one that is hard."""
+    """Return a small number, which often meets conditions exactly; with probability `odd`, a difficult one."""
     if rng.random() < odd:
         if kind in ("double", "float"):
             return as_stored(rng.choice(ODD), kind)
@@ -95,7 +95,7 @@ def number(rng: random.Random, kind: str, odd: float) -> Any:
 
 
 class Columns:
-    """How the columns of one case are drawn."""
+    """The parameters by which the columns of one case are drawn."""
 
     def __init__(self, rng: random.Random, *, missing: float | None = None, odd: float | None = None) -> None:
         self.missing = rng.choice((0.0, 0.1, 0.4)) if missing is None else missing
@@ -107,7 +107,7 @@ class Columns:
         """A value that `x` has in all rows, so that one frame spans everything."""
 
     def rows(self, rng: random.Random, on: list[Any]) -> list[list[Any]]:
-        """For each instant: x, y, v, hit, stop."""
+        """Return x, y, v, hit and stop for each instant."""
         found: list[list[Any]] = []
         level = rng.randint(-2, 4)
         hit = rng.random() < 0.5
@@ -122,7 +122,7 @@ class Columns:
                 x = self.dull if self.types["x"] in ("double", "float") else 5
             hit = not hit if rng.random() < changes else hit
             row = [x, number(rng, "double", 0), number(rng, self.types["v"], self.odd), hit, rng.random() < 0.2]
-            # Now and then attributes are missing for a while, as where a sensor fails.
+            # Now and then attributes are missing for a while, as when a sensor fails.
             gone = rng.randint(2, 12) if self.missing and rng.random() < 0.03 else max(0, gone - 1)
             for j in range(5):
                 if gone or rng.random() < self.missing / (1 if j == 0 else 3):
@@ -133,7 +133,7 @@ class Columns:
 
 
 def group_sizes(rng: random.Random, groups: int, rows: int) -> list[int]:
-    """How many rows each group has: alike, or one of them most."""
+    """Return the number of rows per group: similar, or most of them in one group."""
     weights = [rng.random() ** rng.choice((0, 1, 4)) for _ in range(groups)]
     share = rows / (sum(weights) or 1.0)
     return [max(0, round(weight * share)) for weight in weights]

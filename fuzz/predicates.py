@@ -1,4 +1,4 @@
-"""A simple evaluator of conditions, by Spark's rules: three truth values, and NaN greater than any number."""
+"""A simple evaluator of conditions by Spark's rules: three-valued logic, and NaN greater than any number."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Truth = bool | None
 
 
 def evaluate(text: str, row: dict[str, Any]) -> Truth:
-    """Whether a condition holds for a row; None where that is not known."""
+    """Return whether a condition holds for a row, or None if unknown."""
     return _parsed(text)(row)
 
 
@@ -41,7 +41,7 @@ def _or(a: Truth, b: Truth) -> Truth:
 
 
 def compare(op: str, a: Any, b: Any) -> Truth:
-    """A comparison as Spark has it."""
+    """Compare two values as Spark does."""
     if op == "<=>":
         return a is None and b is None if a is None or b is None else bool(spark_key(a) == spark_key(b))
     if a is None or b is None:
@@ -52,7 +52,7 @@ def compare(op: str, a: Any, b: Any) -> Truth:
 
 
 class _Parser:
-    """A descent through `or`, `and`, `not`, comparisons, `is null`, `in`, `between`, sums, products and names."""
+    """A recursive-descent parser: `or`, `and`, `not`, comparisons, `is null`, `in`, `between`, arithmetic, names."""
 
     def __init__(self, text: str) -> None:
         self.tokens = [next(filter(None, match)) for match in TOKEN.findall(text)]

@@ -1,4 +1,4 @@
-"""A query for frames and the rows it runs over, in plain values; the frames by the definition; what engines need.
+"""A framing query and its rows in plain values, its frames by the definition, and the inputs of engines.
 
 The parts of a case are `types` (columns by name), `by`, `order_by`, `scheme`, `agg` and `rows`; `t` is `on`.
 """
@@ -30,7 +30,7 @@ AGGREGATES = (
     ["median x", "count v"],
     ["stddev v", "max v", "min x", "quantile v"],
 )
-"""Combinations of aggregates that are tried together."""
+"""Combinations of aggregates that are tested together."""
 BY = ([], ["g"], ["g"], ["g"], ["g", "h"])
 GROUP_TYPES = ("bigint", "string", "int")
 
@@ -38,7 +38,7 @@ GROUP_TYPES = ("bigint", "string", "int")
 def draw_query(
     rng: random.Random, *, rows: int, groups: int, clocks: tuple[str, ...] = draw.CLOCKS, runs: bool = False, **odd: Any
 ) -> dict[str, Any]:
-    """The parts of a random query over about so many rows."""
+    """Return the parts of a random query over about this many rows."""
     clock = draw.Clock.draw(rng, clocks)
     by = rng.choice(BY)
     columns = draw.Columns(rng, **odd)
@@ -63,14 +63,14 @@ def draw_query(
 
 
 def request_of(parts: dict[str, Any]) -> FrameQuery:
-    """The query as the engines take it."""
+    """Return the query as the engines take it."""
     types = {name: ARROW[kind] for name, kind in parts["types"].items()}
     agg = {f"a{i}": aggregate(name) for i, name in enumerate(parts["agg"])}
     return FrameQuery(schemes.build(parts["scheme"]), "t", tuple(parts["by"]), tuple(parts["order_by"]), agg, types)
 
 
 def layout_of(request: FrameQuery) -> Layout:
-    """How the query's rows are read from a table."""
+    """Return how the query's rows are read from a table."""
     schema = pa.schema(list(request.types.items()))
     truths = {name: parse_predicate(text).compile(schema) for name, text in request.predicates.items()}
     attributes = {name: name for name in request.attributes}
@@ -78,12 +78,12 @@ def layout_of(request: FrameQuery) -> Layout:
 
 
 def table_of(parts: dict[str, Any], rows: Sequence[Sequence[Any]] | None = None) -> pa.Table:
-    """The rows as a table."""
+    """Return the rows as a table."""
     return table(parts["types"], parts["rows"] if rows is None else rows)
 
 
 def in_order(parts: dict[str, Any], rows: Sequence[Sequence[Any]] | None = None) -> list[list[Any]]:
-    """The rows by `on`, `order_by`, and then all that the query reads."""
+    """Return the rows sorted by `on`, `order_by`, and then by everything that the query reads."""
     names = list(parts["types"])
     keyed = [names.index(name) for name in ("t", *parts["by"])]
     if any(row[i] is None for row in parts["rows"] for i in keyed):
@@ -105,13 +105,13 @@ def in_order(parts: dict[str, Any], rows: Sequence[Sequence[Any]] | None = None)
 
 
 class Wanted:
-    """The frames of all groups by the definition, or that the query must fail."""
+    """The frames of all groups by the definition, or the fact that the query must fail."""
 
     def __init__(self, parts: dict[str, Any], rows: Sequence[Sequence[Any]] | None = None) -> None:
         self.parts = parts
         self.fails = False
         self.frames: dict[tuple[Any, ...], list[dict[str, Any]] | None] = {}
-        """The frames of each group, None where rounding decides them."""
+        """The frames of each group, or None if they depend on rounding."""
         groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         for row in in_order(parts, rows):
             named = dict(zip(parts["types"], row, strict=True))
@@ -147,15 +147,15 @@ class Wanted:
 
     @property
     def undecided(self) -> bool:
-        """Whether there is a group of which rounding decides the frames."""
+        """Whether the frames of some group depend on rounding."""
         return any(frames is None for frames in self.frames.values())
 
     def compare(self, found: Sequence[pa.Table], what: str = "") -> int:
-        """Raise where frames differ from the definition's; how many groups were compared."""
+        """Return the number of compared groups; raise `Mismatch` if frames differ from the definition's."""
         return self.compare_rows([row for part in found for row in dictionaries(part)], what)
 
     def compare_rows(self, rows: Sequence[dict[str, Any]], what: str = "") -> int:
-        """The same, of frames as plain rows."""
+        """Compare frames given as plain rows."""
         by = self.parts["by"]
         groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         for row in rows:
@@ -185,16 +185,16 @@ class Wanted:
 
 
 def told(key: Any, rows: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> str:
-    """Both sides, for a person to read."""
+    """Format both sides for a person to read."""
     shown = "\n".join(f"    {row}" for row in rows[:20])
     right = "\n".join(f"    {row}" for row in wanted[:20])
     return f"group {key}: found {len(rows)}\n{shown}\n  by the definition {len(wanted)}\n{right}"
 
 
 def run(wanted: Wanted, engine: Any, what: str = "") -> int:
-    """Run an engine, which gives tables, and compare; a query that must fail has to raise a `DataError`."""
+    """Run an engine, which returns tables, and compare; a query that must fail has to raise a `DataError`."""
     if wanted.undecided and not wanted.fails:
-        # Other groups may still be compared, but a sum of an undecided group may overflow: leave such cases out.
+        # Other groups could be compared, but a sum in an undecided group may overflow, so such cases are skipped.
         raise NotACase
     try:
         found = engine()

@@ -1,4 +1,4 @@
-"""Running one case again, from a script that the fuzzer wrote."""
+"""Replay of one case, from a script that the fuzzer wrote."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fuzz.kinds import KINDS
 
 
 def replay(kind: str, parts: dict[str, Any]) -> None:
-    """Check a case, and say what comes of it."""
+    """Check a case and print the outcome."""
     failure = KINDS[kind]().run(Case(kind, parts)).failure
     if failure is None:
         print("agrees with the definition")

@@ -1,4 +1,4 @@
-"""What a run of the fuzzer says: how many cases of each kind, and the smallest failing ones as scripts."""
+"""The report of a run: the number of cases of each kind, and the smallest failing ones as scripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fuzz.case import Case, Failure
 
 @dataclass
 class Tally:
-    """What was done of one kind."""
+    """Counts for one kind of cases."""
 
     cases: int = 0
     compared: int = 0
@@ -20,7 +20,7 @@ class Tally:
     failures: int = 0
 
     def add(self, other: Tally) -> None:
-        """Add what another process did."""
+        """Add the counts of another process."""
         self.cases += other.cases
         self.compared += other.compared
         self.seconds += other.seconds
@@ -29,7 +29,7 @@ class Tally:
 
 @dataclass
 class Found:
-    """A failing case, made as small as it got, and when it was found."""
+    """A failing case, shrunk as far as possible, and when it was found."""
 
     case: Case
     failure: Failure
@@ -39,7 +39,7 @@ class Found:
 
 @dataclass
 class Report:
-    """All that was done, and found."""
+    """Counts and failures of a run."""
 
     seed: int
     folder: Path
@@ -47,7 +47,7 @@ class Report:
     found: list[Found] = field(default_factory=list)
 
     def script(self, found: Found) -> str:
-        """A failing case as a script."""
+        """Return a failing case as a script."""
         parts = pprint.pformat(found.case.parts, width=110, compact=True, sort_dicts=False)
         said = "\n".join(f"# {line}" for line in found.failure.details.splitlines())
         return (
@@ -58,7 +58,7 @@ class Report:
         )
 
     def write(self) -> None:
-        """Write the scripts of failing cases, and print all."""
+        """Write the scripts of failing cases, and print the report."""
         width = max(map(len, self.tallies), default=4) + 2
         print(f"\n{'kind':{width}} {'cases':>9} {'compared':>10} {'seconds':>8} {'a second':>9} {'failures':>9}")
         total = Tally()

@@ -1,4 +1,4 @@
-"""What each aggregate is, in plain Python from its definition, and how close a result must be to it."""
+"""The aggregates in plain Python, from their definitions, and how close a result must be."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from fuzz.tables import is_nan, spark_key
 
 LARGEST = 2**63 - 1
 ANYTHING = object()
-"""A result that rounding alone decides: it is not compared."""
+"""A result that depends on rounding alone; it is not compared."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """A result and by how much a correct one may differ from it."""
+    """A result, and how much a correct one may differ from it."""
 
     value: Any
     within: float = 0.0
 
 
 class Overflow(Exception):
-    """A sum of integers that 64 bits do not hold: the query must fail."""
+    """A sum of integers that exceeds 64 bits: the query must fail."""
 
 
 def _whole(values: Sequence[Any]) -> bool:
@@ -93,19 +93,19 @@ def _stddev(values: Sequence[Any]) -> Any:
 
 
 def ranked(values: Sequence[Any], q: float) -> Any:
-    """The value of rank `q * n`, rounded up."""
+    """Return the value of rank `q * n`, rounded up."""
     return sorted(values, key=spark_key)[max(1, min(len(values), math.ceil(q * len(values)))) - 1]
 
 
 def counted(values: Sequence[Any]) -> list[dict[str, Any]]:
-    """All values with how often they came, the most frequent and then the smallest first."""
+    """Return all values with their counts, the most frequent first, then the smallest."""
     counts = Counter("NaN" if is_nan(value) else value + 0 for value in values)
     items = [(math.nan if value == "NaN" else value, count) for value, count in counts.items()]
     return [{"value": v, "count": c} for v, c in sorted(items, key=lambda item: (-item[1], spark_key(item[0])))]
 
 
 Reference = Callable[[Sequence[Any]], Any]
-"""Of the values that are not null, at least one; a plain value is exact."""
+"""Takes the non-null values, at least one; a plain value as the result is exact."""
 
 PALETTE: dict[str, tuple[Callable[[str], Any], Reference]] = {
     "sum": (wr.sum, _sum),
@@ -130,11 +130,11 @@ PALETTE: dict[str, tuple[Callable[[str], Any], Reference]] = {
     "most": (lambda c: wr.max_n(c, 2), lambda values: sorted(values, key=spark_key, reverse=True)[:2]),
     "rank": (lambda c: wr.rank(c, 1), lambda values: sum(not is_nan(value) and value <= 1 for value in values)),
 }
-"""Aggregates of one column by a name, with their definition; few, since each costs seconds to compile."""
+"""Aggregates of one column by name, with their definitions; few, because each takes seconds to compile."""
 
 
 def aggregate(name: str) -> Any:
-    """The aggregate that a text such as "sum v" stands for; "count" alone counts rows."""
+    """Return the aggregate for a text such as "sum v"; "count" alone counts rows."""
     what, _, column = name.partition(" ")
     if what == "count":
         return wr.count(column) if column else wr.count()
@@ -142,7 +142,7 @@ def aggregate(name: str) -> Any:
 
 
 def expected(name: str, rows: Sequence[dict[str, Any]]) -> Any:
-    """The result over some rows, in order: a plain value, `Known`, or `ANYTHING`."""
+    """Return the result over ordered rows: a plain value, `Known`, or `ANYTHING`."""
     what, _, column = name.partition(" ")
     if what == "count":
         return sum(row[column] is not None for row in rows) if column else len(rows)
@@ -153,7 +153,7 @@ def expected(name: str, rows: Sequence[dict[str, Any]]) -> Any:
 
 
 def agrees(found: Any, wanted: Any) -> bool:
-    """Whether a result is the one that the definition gives, within rounding."""
+    """Return whether a result equals the definition's, within rounding."""
     if wanted is ANYTHING:
         return True
     within = 0.0

@@ -1,4 +1,4 @@
-"""The rules of `Custom` frames that are tried, in a module that Spark's workers can import."""
+"""The rules of the `Custom` frames under test, in a module that Spark's workers can import."""
 
 from __future__ import annotations
 

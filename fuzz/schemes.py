@@ -1,7 +1,6 @@
 """Random schemes as plain values, and the schemes they stand for.
 
-There are few different ones: options are drawn freely, but aggregates and rules from a list, since each costs seconds
-to compile.
+Options are drawn freely, but aggregates and rules come from a short list, because each takes seconds to compile.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from fuzz.rules import RULES
 CONDITIONS = ("hit", "hit", "hit", "x > 0", "x >= 1 or stop", "x > 0 and not stop", "v is not null")
 GRIDS: tuple[Any, ...] = (1.0, 2.0, 1.5, 0.1, 10.0, [0.0, 2.0, 3.0], [1.0], [-1.0, 0.5])
 RUNNING = ("sum x", "sum x", "count", "min x", "max x", "mean x", "first x", "last x")
-"""Aggregates whose frames are tried."""
+"""Aggregates whose frames are tested."""
 NAMES = ("Threshold", "Threshold", "Threshold", "Boundary", "Boundary", "Gap", "Gap", "Delta", "Aggregate")
 RARE = ("DoubleBoundary", "Custom", "Segments", "Hysteresis")
 Length = Callable[[random.Random], Any]
 
 
 def draw(rng: random.Random, length: Length, *, runs: bool = False) -> dict[str, Any]:
-    """A scheme; `length` draws a duration on its clock. With `runs`, one whose frames are runs of one label."""
+    """Draw a scheme; `length` draws a duration. With `runs`, its frames are runs of one label."""
     name = rng.choice(("Threshold", "Threshold", "Boundary", "Gap") if runs else (*NAMES, *RARE))
     options: dict[str, Any] = {}
     args: list[Any] = []
@@ -71,7 +70,7 @@ def _sometimes(rng: random.Random, options: dict[str, Any], name: str, p: float,
 
 
 def build(scheme: dict[str, Any]) -> wr.Scheme:
-    """The scheme that plain values stand for."""
+    """Build the scheme that plain values stand for."""
     name, args, options = scheme["name"], scheme["args"], scheme["options"]
     if name == "Custom":
         return wr.Custom(["x"], **RULES[args[0]], **options)

@@ -1,4 +1,4 @@
-"""The Spark session that all cases of a process share, and the settings that a case changes in it."""
+"""The Spark session that all cases of a process share, and the settings that each case changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CORES = (*(1, 2, 2, 2, 4, 4, 8) * 4, 16, 64)
 
 @cache
 def spark() -> Any:
-    """A session of two cores; how many a case has is a setting."""
+    """Return a session with two cores; each case sets its own parallelism."""
     made = wr.session(
         name="fuzz",
         cores=2,
@@ -36,13 +36,13 @@ def spark() -> Any:
 
 
 def draw_settings(rng: random.Random) -> dict[str, Any]:
-    """A session zone, ANSI on or off, and how many cores the settings say there are."""
+    """Draw a session zone, ANSI mode on or off, and the number of cores to report."""
     return {"zone": rng.choice(ZONES), "ansi": rng.random() < 0.5, "cores": rng.choice(CORES)}
 
 
 @contextmanager
 def settings(parts: dict[str, Any]) -> Iterator[Any]:
-    """The session with a case's settings; tables of any size are cut as large ones are."""
+    """Yield the session with a case's settings; small tables are cut like large ones."""
     session = spark()
     session.conf.set("spark.sql.session.timeZone", parts["zone"])
     session.conf.set("spark.sql.ansi.enabled", str(parts["ansi"]).lower())
@@ -58,7 +58,7 @@ def settings(parts: dict[str, Any]) -> Iterator[Any]:
 
 @contextmanager
 def folder() -> Iterator[str]:
-    """A folder for as long as it is needed."""
+    """Yield a temporary folder."""
     made = tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
     try:
         yield made
@@ -67,7 +67,7 @@ def folder() -> Iterator[str]:
 
 
 def write(table: pa.Table, path: str, files: int, rows_a_group: int) -> None:
-    """A table in several files, in its order."""
+    """Write a table to several files, in its order."""
     Path(path).mkdir(parents=True)
     share = max(1, -(-table.num_rows // files))
     for k in range(files):

@@ -1,4 +1,4 @@
-"""Making a failing case smaller, whatever its kind: fewer items, fewer options, simpler values."""
+"""Shrinking of a failing case of any kind: fewer items, fewer options, simpler values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Path = tuple[Any, ...]
 
 
 def shrink(kind: Kind, case: Case, failure: Failure, seconds: float = 30.0) -> tuple[Case, Failure]:
-    """The smallest case found, within a time, that fails in the same way."""
+    """Return the smallest case found in the given time that fails in the same way."""
     until = time.monotonic() + seconds
     best, why = case, failure
 
@@ -48,7 +48,7 @@ def _family(failure: Failure) -> str:
 
 
 def _lists(parts: Any, path: Path = ()) -> Iterator[Path]:
-    """Where lists of items are; rows themselves are not taken apart."""
+    """Yield the paths of lists of items; rows themselves are not taken apart."""
     if isinstance(parts, dict):
         for key, value in parts.items():
             yield from _lists(value, (*path, key))
@@ -73,7 +73,7 @@ def _with(parts: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
 
 
 def _fewer_items(parts: dict[str, Any], still_fails: Callable[[dict[str, Any]], bool]) -> None:
-    """Leave out as many items of each list as possible, large stretches first."""
+    """Remove as many items of each list as possible, large stretches first."""
     for path in sorted(_lists(parts), key=lambda path: -len(str(_at(parts, path)))):
         try:
             items = _at(parts, path)
@@ -93,7 +93,7 @@ def _fewer_items(parts: dict[str, Any], still_fails: Callable[[dict[str, Any]], 
 
 
 def _fewer_keys(parts: dict[str, Any], still_fails: Callable[[dict[str, Any]], bool]) -> None:
-    """Leave out options."""
+    """Remove options."""
     for where in ("options",), ("scheme", "options"):
         try:
             options = _at(parts, where)
@@ -107,7 +107,7 @@ def _fewer_keys(parts: dict[str, Any], still_fails: Callable[[dict[str, Any]], b
 
 
 def _scalars(parts: Any, path: Path = ()) -> Iterator[Path]:
-    """Where numbers are."""
+    """Yield the paths of numbers."""
     if isinstance(parts, dict):
         for key, value in parts.items():
             yield from _scalars(value, (*path, key))
@@ -119,7 +119,7 @@ def _scalars(parts: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def _simpler_values(parts: dict[str, Any], still_fails: Callable[[dict[str, Any]], bool]) -> None:
-    """Put simple numbers in place of others, as far as they are of the same type."""
+    """Replace numbers with simple ones of the same type."""
     for path in list(_scalars(parts)):
         value = _at(parts, path)
         for simple in (*SIMPLE, *_nearer(value)):
@@ -133,7 +133,7 @@ def _simpler_values(parts: dict[str, Any], still_fails: Callable[[dict[str, Any]
 
 
 def _nearer(value: Any) -> tuple[Any, ...]:
-    """A number between this one and zero."""
+    """Return numbers between this one and zero."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 3:
         return (value // 10, value // 2)
     return ()

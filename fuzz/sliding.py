@@ -1,4 +1,4 @@
-"""A query for windows and the rows it runs over, in plain values; its windows by the definition; what engines need."""
+"""A window query and its rows in plain values, its windows by the definition, and the inputs of engines."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ KEPT: tuple[tuple[str, str, float, float], ...] = (
     ("PaneReservoirs", "median x", 0.1, 0.1),
     ("BiasedReservoir", "median x", 0.1, 0.1),
 )
-"""Synopses, what they keep, and how wrong they may be: few, since each pair costs seconds to compile."""
+"""Synopses, their aggregates and allowed errors; few, because each pair takes seconds to compile."""
 REFUSALS = ("keeps a number of values", "take no NaN", "is not known beforehand")
-"""What synopses refuse, as they say: nulls in windows of rows, NaN in KLL, a Bernoulli sample of unknown size."""
+"""Messages with which synopses refuse: nulls in count windows, NaN in KLL, a Bernoulli sample of unknown size."""
 SAMPLES = ("BernoulliSample", "ChainSample", "PrioritySample", "BoundedPrioritySample", "PaneReservoirs")
 
 
 def draw_slide(
     rng: random.Random, *, rows: int, groups: int, kept: bool, clocks: tuple[str, ...] = CLOCKS
 ) -> dict[str, Any]:
-    """The parts of a random query for windows; with `kept`, a synopsis keeps one of the aggregates."""
+    """Return the parts of a random window query; with `kept`, a synopsis stores one of the aggregates."""
     clock = draw.Clock.draw(rng, tuple(kind for kind in clocks if not (kept and kind == "double")))
     if clock.kind == "double":
         clock.unit = 1.0
@@ -110,7 +110,7 @@ def draw_slide(
 
 
 def _instants(rng: random.Random, clock: draw.Clock, n: int) -> list[Any]:
-    """Instants in order, away from the ends of their type: bounds of windows must be of it too."""
+    """Return ordered instants away from the extremes of their type: the bounds of windows must fit it too."""
     at, found = rng.choice((0, 0, -9, 40)), []
     outage = rng.choice((0.0, 0.0, 0.05))
     base = 19_000 if clock.kind == "timestamp" else 0
@@ -128,7 +128,7 @@ def _instants(rng: random.Random, clock: draw.Clock, n: int) -> list[Any]:
         return sorted(found)
     low, high = extremes(clock.kind)
     if found and rng.random() < 0.06:
-        # At an end of the type, where the bounds of windows may be past it.
+        # At an extreme of the type, where the bounds of windows may exceed it.
         ahead = rng.choice((0, 1, 5, 40)) * int(clock.unit)
         shift = rng.choice((low - min(found) + ahead, high - max(found) - ahead))
         found = [t + shift for t in found]
@@ -136,7 +136,7 @@ def _instants(rng: random.Random, clock: draw.Clock, n: int) -> list[Any]:
 
 
 def slide_of(parts: dict[str, Any]) -> WindowQuery:
-    """The query as the engines take it."""
+    """Return the query as the engines take it."""
     types = {name: ARROW[kind] for name, kind in parts["types"].items()}
     agg = {f"a{i}": aggregate(name) for i, name in enumerate(parts["agg"])}
     using = {name: wr.Keep(synopsis, eps, delta) for name, (synopsis, eps, delta) in parts["using"].items()}
@@ -146,18 +146,18 @@ def slide_of(parts: dict[str, Any]) -> WindowQuery:
 
 
 def layout_of(slide: WindowQuery) -> Layout:
-    """How the query's rows are read from a table."""
+    """Return how the query's rows are read from a table."""
     return Layout("t", slide.by, {}, {}, tuple(slide.values), slide.order_by)
 
 
 class WantedWindows:
-    """The windows of all groups by the definition, or that the query must fail."""
+    """The windows of all groups by the definition, or the fact that the query must fail."""
 
     def __init__(self, parts: dict[str, Any], rows: Sequence[Any] | None = None, reached: Any = None) -> None:
         self.parts = parts
         self.fails = False
         self.may_fail = False
-        """Whether rows are so near to the ends of 64 bits that their windows may be refused."""
+        """Whether rows are so close to the limits of 64 bits that their windows may be refused."""
         self.found: dict[tuple[Any, ...], list[tuple[windows.Window, list[Any]]] | None] = {}
         groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         for row in in_order(parts, rows):
@@ -184,7 +184,7 @@ class WantedWindows:
         return windows.only_changed(found)
 
     def _look_at_bounds(self, made: list[windows.Window]) -> None:
-        """A bound that the type of `on` cannot hold must be refused."""
+        """Note whether a bound exceeds the type of `on`, which must be refused."""
         kind = self.parts["types"]["t"]
         if kind == "double" or not made:
             return
@@ -194,7 +194,7 @@ class WantedWindows:
         self.may_fail |= WHOLE[kind] == 64 and max(-least, most) > 2**63 - 2**50
 
     def compare(self, tables: Sequence[pa.Table], what: str = "") -> int:
-        """Raise where windows differ from the definition's; how many windows were compared."""
+        """Return the number of compared windows; raise `Mismatch` if one differs from the definition's."""
         rows = [row for part in tables for row in dictionaries(part)]
         groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         for row in rows:
@@ -224,7 +224,7 @@ class WantedWindows:
                     raise Mismatch(f"{what}{aggregated}{by}: differs", f"{window}\n{_told(key, rows, wanted)}")
 
     def _is_cut(self, key: Any, wanted: list[Any]) -> bool:
-        """Whether the rows of a group ended before its last window of rows did."""
+        """Return whether a group's rows ended before its last count window did."""
         _, every = self.parts["windows"][key[-1]]["args"]
         return bool(self.rows[key[:-1]] % every)
 
@@ -236,11 +236,11 @@ def _told(key: Any, rows: list[dict[str, Any]], wanted: list[Any]) -> str:
 
 
 COUNTING = ("ArasuMankuFixed", "ChainSample", "KLLPanes")
-"""Synopses that keep a number of values, and so have no answer for a window of rows that the end of the data cut."""
+"""Synopses that store a fixed number of values, and so have no answer for a count window cut by the end of the data."""
 
 
 def agrees_kept(keep: Any, name: str, found: Any, wanted: Any, rows: Sequence[dict[str, Any]], cut: bool) -> bool:
-    """Whether a result is right: exactly, or where a synopsis may be wrong, by no more than it says."""
+    """Return whether a result is correct: exactly, or within the error of its synopsis."""
     if keep is not None and cut and keep[0] in COUNTING:
         return found is None
     if keep is None or not keep[1]:
@@ -252,7 +252,7 @@ def agrees_kept(keep: Any, name: str, found: Any, wanted: Any, rows: Sequence[di
 
 
 def within(synopsis: str, what: str, eps: float, found: Any, wanted: Any, values: Sequence[Any]) -> bool:
-    """Whether an answer is within what its synopsis says of its error; of samples, whether it is a value at all."""
+    """Return whether an answer is within its synopsis' error; for samples, whether it is one of the values."""
     if what in ("median", "quantile", "highest"):
         if not values:
             return found is None
@@ -277,7 +277,7 @@ def within(synopsis: str, what: str, eps: float, found: Any, wanted: Any, values
 
 
 def _are_heavy(found: Any, values: Sequence[Any], eps: float) -> bool:
-    """Whether all frequent values are there, with counts that are too low by `eps` of the window at most."""
+    """Return whether all frequent values are present, with counts too low by at most `eps` of the window."""
     if not values:
         return found in (None, [])
     often = {str(item["value"]): item["count"] for item in counted(values)}
@@ -289,7 +289,7 @@ def _are_heavy(found: Any, values: Sequence[Any], eps: float) -> bool:
 
 
 def rank_error(what: str, found: Any, values: Sequence[Any]) -> float:
-    """By how many ranks a quantile is off, as a share of the window."""
+    """Return the rank error of a quantile, as a share of the window."""
     q = {"median": 0.5, "quantile": 0.9, "highest": 1.0}[what]
     wanted = max(1, math.ceil(q * len(values)))
     first = sum(spark_key(value) < spark_key(found) for value in values) + 1
@@ -298,9 +298,9 @@ def rank_error(what: str, found: Any, values: Sequence[Any]) -> float:
 
 
 def _is_too_large(parts: dict[str, Any]) -> bool:
-    """Whether an expiration list has values in its sum that are too far apart.
+    """Return whether the values in an expiration list's sum differ too much in magnitude.
 
-    Over floats its sum is twice as precise as a float, as documented, and no more than that.
+    As documented, its sum over floats has twice the precision of a float, and no more.
     """
     if parts["using"].get("a0", [""])[0] != "ExpirationList" or parts["agg"][0] != "mean x":
         return False
@@ -309,12 +309,12 @@ def _is_too_large(parts: dict[str, Any]) -> bool:
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether a synopsis says that it does not take this."""
+    """Return whether an error is a synopsis' refusal of its input."""
     return any(text in str(error) for text in REFUSALS)
 
 
 def run(wanted: WantedWindows, engine: Any, what: str = "") -> int:
-    """Run an engine, which gives tables, and compare; a query that must fail has to raise a `DataError`."""
+    """Run an engine, which returns tables, and compare; a query that must fail has to raise a `DataError`."""
     if _is_too_large(wanted.parts):
         raise NotACase
     try:

@@ -1,4 +1,4 @@
-"""Rows of plain values as Arrow, and back. Instants are whole numbers: microseconds, or days."""
+"""Conversion of rows of plain values to Arrow and back. Instants are integers: microseconds, or days."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ ARROW: dict[str, pa.DataType] = {
     "string": pa.string(),
     "boolean": pa.bool_(),
 }
-"""The types of columns, by Spark's names for them."""
+"""The types of columns, by Spark's names."""
 WHOLE = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "timestamp": 64, "timestamp_ntz": 64, "date": 32}
-"""Bits of the types whose values are whole numbers."""
+"""The number of bits of the integer-valued types."""
 
 
 def extremes(kind: str) -> tuple[int, int]:
-    """The least and greatest value of a type of whole numbers."""
+    """Return the smallest and largest value of an integer-valued type."""
     return -(1 << WHOLE[kind] - 1), (1 << WHOLE[kind] - 1) - 1
 
 
 def array(values: Sequence[Any], kind: str) -> pa.Array:
-    """A column of plain values."""
+    """Return plain values as a column."""
     if kind in ("timestamp", "timestamp_ntz"):
         return pa.array(values, pa.int64()).view(ARROW[kind])
     if kind == "date":
@@ -42,13 +42,13 @@ def array(values: Sequence[Any], kind: str) -> pa.Array:
 
 
 def table(types: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> pa.Table:
-    """Rows, whose values are in the order of `types`."""
+    """Return rows, whose values are in the order of `types`, as a table."""
     columns = zip(*rows, strict=True) if rows else [()] * len(types)
     return pa.table({name: array(list(c), kind) for (name, kind), c in zip(types.items(), columns, strict=True)})
 
 
 def plain(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """The values of a column, instants as whole numbers."""
+    """Return the values of a column, with instants as integers."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_timestamp(column.type):
@@ -61,13 +61,13 @@ def plain(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def dictionaries(found: pa.Table) -> list[dict[str, Any]]:
-    """The rows of a table, with plain values."""
+    """Return the rows of a table with plain values."""
     columns = [plain(column) for column in found.columns]
     return [dict(zip(found.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def as_stored(value: Any, kind: str) -> Any:
-    """A value as its type keeps it."""
+    """Return a value as its type stores it."""
     if kind != "float" or value is None:
         return value
     with np.errstate(over="ignore"):
@@ -75,11 +75,11 @@ def as_stored(value: Any, kind: str) -> Any:
 
 
 def is_nan(value: Any) -> bool:
-    """Whether a value is a float that is not a number."""
+    """Return whether a value is NaN."""
     return isinstance(value, float) and math.isnan(value)
 
 
 def spark_key(value: Any) -> tuple[bool, bool, Any]:
-    """Orders values as Spark does: nulls first, NaN last."""
+    """Return a sort key with Spark's order: nulls first, NaN last."""
     nan = is_nan(value)
     return (value is not None, nan, 0 if value is None or nan else value)

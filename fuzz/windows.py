@@ -1,4 +1,4 @@
-"""The windows of one group's rows, each from the rows that are in it: plain Python, from the definitions."""
+"""The windows of one group's rows, each computed from its rows: plain Python, from the definitions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Row = dict[str, Any]
 
 
 class Window(NamedTuple):
-    """A window: its bounds, whether it is complete, and its rows in order."""
+    """A window: its bounds, whether it is complete, and its ordered rows."""
 
     start: Any
     end: Any
@@ -23,7 +23,7 @@ class Window(NamedTuple):
 
 
 def draw(rng: random.Random, clock: Clock, *, plain: bool = False) -> dict[str, Any]:
-    """A kind of window; a `plain` one has a length and no early reports, so that a synopsis can keep it."""
+    """Draw a kind of window; a `plain` one has a length and no early reports, so that a synopsis can store it."""
     name = rng.choice(("Sliding", "Sliding", "Sliding", "Tumbling", "Rows", "DistinctTimes", "Landmark"))
     if plain and name == "Landmark":
         name = "Sliding"
@@ -39,12 +39,12 @@ def draw(rng: random.Random, clock: Clock, *, plain: bool = False) -> dict[str, 
 
 
 def build(window: dict[str, Any]) -> Any:
-    """The window that plain values stand for."""
+    """Build the window that plain values stand for."""
     return getattr(wr, window["name"])(*window["args"], **window["options"])
 
 
 def windows(window: dict[str, Any], rows: Sequence[Row], past: Any, *, empty: bool = False) -> list[Window]:
-    """The windows over rows in order; `past` is the instant up to which nothing can come any more."""
+    """Return the windows over ordered rows; no row can arrive up to the instant `past`."""
     name, args = window["name"], window["args"]
     if name in ("Rows", "DistinctTimes"):
         return _counted(name, args, rows)
@@ -70,7 +70,7 @@ def windows(window: dict[str, Any], rows: Sequence[Row], past: Any, *, empty: bo
 
 
 def _ends(t: Any, length: int, every: int, emit: int) -> list[int]:
-    """The ends of all windows, and early reports, that have a row at `t`."""
+    """Return the ends of all windows and early reports that contain a row at `t`."""
     end = int(t // emit) * emit + emit
     found = []
     while -(-end // every) * every - length <= t:
@@ -101,7 +101,7 @@ def _counted(name: str, args: Sequence[int], rows: Sequence[Row]) -> list[Window
 
 
 def only_changed(found: list[tuple[Window, list[Any]]]) -> list[tuple[Window, list[Any]]] | None:
-    """The windows whose results differ from those of the one before; None where rounding may decide that."""
+    """Return the windows whose results differ from the previous one's, or None if that depends on rounding."""
     chosen: list[tuple[Window, list[Any]]] = []
     last: list[Any] | None = None
     for window, results in found:
@@ -122,5 +122,5 @@ def only_changed(found: list[tuple[Window, list[Any]]]) -> list[tuple[Window, li
 
 
 def results_of(found: Sequence[Window], agg: Sequence[str]) -> list[tuple[Window, list[Any]]]:
-    """Each window with the results of its aggregates."""
+    """Return each window with the results of its aggregates."""
     return [(window, [expected(name, window.rows) for name in agg]) for window in found]

@@ -1,4 +1,4 @@
-"""A process that draws and checks cases until its time is over."""
+"""A process that draws and checks cases until its deadline."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from fuzz.report import Found, Tally
 from fuzz.shrink import shrink
 
 SHRINK_OF_A_SORT = 2
-"""So many failures of one sort are made smaller; the others are only counted."""
+"""Failures of one sort that are shrunk; the others are only counted."""
 MOST_SHRUNK = 12
 
 
 @dataclass(frozen=True)
 class Order:
-    """What a process is to do."""
+    """The instructions for a process."""
 
     kinds: tuple[str, ...]
     seed: int
     worker: int
     workers: int
     until: float
-    """When to stop, by the clock that all processes share."""
+    """The deadline, by the clock that all processes share."""
     began: float
     first: bool
     """Whether to stop at the first failure."""
@@ -36,9 +36,9 @@ class Order:
 
 
 def work(order: Order, results: Any, current: Any) -> None:
-    """Draw and check; each failure is sent as it is found, and the tallies at the end.
+    """Draw and check cases; send each failure as it is found, and the counts at the end.
 
-    `current` holds what is being checked, for whoever looks why this process died.
+    `current` holds the case being checked, in case this process dies.
     """
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)

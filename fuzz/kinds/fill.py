@@ -1,4 +1,4 @@
-"""Fill: rows of another source and the frames they lie in, by the sweep over sorted batches and by the stream."""
+"""Fill: rows of another source and the frames that contain them, by the sweep over sorted batches and by the stream."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMNS = ("by0", "number", "start", "end", "fragment", "final", "c0", "c1", "c2
 
 
 class Fill(Kind):
-    """`Tagger` and `Summary` over batches cut anywhere; frames may overlap, and end before they start."""
+    """`Tagger` and `Summary` over arbitrarily cut batches; frames may overlap, and may end before they start."""
 
     name = "fill"
 
@@ -95,13 +95,13 @@ class Fill(Kind):
 
 
 def inside(frame: Any, rows: list[Any]) -> list[int]:
-    """The places of the rows that lie in a frame, in order of time."""
+    """Return the positions of the rows that lie in a frame, in order of time."""
     chosen = [i for i, row in enumerate(rows) if row[0] == frame[0] and frame[1] <= row[1] <= frame[2]]
     return sorted(chosen, key=lambda i: rows[i][1])
 
 
 def compare_sums(found: dict[str, Any], prefix: str, frame: Any, rows: list[Any]) -> None:
-    """Raise where an aggregate of a frame is not that of the rows in it."""
+    """Raise `Mismatch` if an aggregate of a frame differs from that of its rows."""
     values = [{"v": rows[i][2]} for i in inside(frame, rows)]
     for j, name in enumerate(AGG):
         if not agrees(found[f"{prefix}{j}"], expected(name, values)):
@@ -109,7 +109,7 @@ def compare_sums(found: dict[str, Any], prefix: str, frame: Any, rows: list[Any]
 
 
 class FillStream(Kind):
-    """`Filler`: frames in fragments and rows arrive in any order, with restarts between."""
+    """`Filler`: fragments of frames and rows that arrive in any order, with restarts in between."""
 
     name = "fill-stream"
 
@@ -160,7 +160,7 @@ class FillStream(Kind):
 
     @staticmethod
     def _is_story(parts: dict[str, Any]) -> None:
-        """Whether the parts can be: each frame has all its pieces, and no row is late."""
+        """Raise `NotACase` unless each frame has all its pieces and no row is late."""
         marks = parts["marks"]
         if not marks or sorted(marks) != marks:
             raise NotACase
@@ -237,7 +237,7 @@ class FillStream(Kind):
 
     @staticmethod
     def _under_way(parts: dict[str, Any], batch: int, mark: int) -> pa.Table:
-        """What a stream of frames says of those that are behind the watermark and have not arrived."""
+        """Return what a stream of frames reports about frames behind the watermark that have not arrived."""
         starts: dict[str, int] = {}
         for number, (group, start, _) in enumerate(parts["frames"]):
             first = min(piece[5] for piece in parts["pieces"] if piece[0] == number)

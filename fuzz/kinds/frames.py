@@ -1,4 +1,4 @@
-"""The kernels: any cut of the rows into batches, with the state saved between, gives the frames of the definition."""
+"""The kernels: any split of the rows into batches, with saved state in between, gives the frames of the definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicates: the compiled evaluation against a simple one, over values of every type."""
+"""Predicates: compiled evaluation against a simple evaluator, over values of every type."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>", "!=")
 
 
 def condition(rng: random.Random, depth: int = 3) -> str:
-    """A random condition."""
+    """Return a random condition."""
     if depth and rng.random() < 0.5:
         a, b = condition(rng, depth - 1), condition(rng, depth - 1)
         return rng.choice((f"({a}) and ({b})", f"({a}) or ({b})", f"not ({a})", f"{a} or {b}"))
@@ -47,7 +47,7 @@ def condition(rng: random.Random, depth: int = 3) -> str:
 
 
 def value(rng: random.Random, kind: str) -> Any:
-    """A value that a condition may go wrong at."""
+    """Return a value on which a condition may fail."""
     if rng.random() < 0.2:
         return None
     if kind == "boolean":

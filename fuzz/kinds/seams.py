@@ -1,7 +1,7 @@
-"""Chunks and ranges: framed each by itself and put together, as many as 64 cores would make of a few rows.
+"""Chunks and ranges: framed separately and combined, as many as 64 cores would make of a few rows.
 
-The functions that Spark's tasks run are called one after the other in this process. What Spark does between them,
-bringing rows to ranges and pieces to buckets in order, is a few lines here.
+The functions that Spark's tasks run are called one after the other in this process. A few lines replace what Spark does
+in between: sending rows to ranges, and pieces to buckets in order.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 def put_together(request: Any, replay: Any, sent: Iterable[pa.RecordBatch]) -> list[pa.Table]:
-    """What the tasks of the second stage do with the pieces of the first, in the order that Spark brings them in."""
+    """Run the tasks of the second stage on the pieces of the first, in the order in which Spark delivers them."""
     table = pa.Table.from_batches(sent, PIECES)
     ordered = table.sort_by([(name, "ascending") for name in ("bucket", "chunk", "piece")])
     return [pa.Table.from_batches([batch]) for batch in receiver(request, replay)(ordered.to_batches())]
 
 
 class Ranges(Kind):
-    """The range plan: cut points from a sample, as many as the cores ask for; rows go where they lead."""
+    """The range plan: cut points from a sample, as many as the cores need, and the rows between them."""
 
     name = "ranges"
     share = 2.0
@@ -81,7 +81,7 @@ class Ranges(Kind):
 
     @staticmethod
     def _range(key: tuple[Any, ...], bounds: list[tuple[Any, ...]]) -> int:
-        """The number of a row's range, by the search that the plan writes into its query."""
+        """Return the number of a row's range, by the binary search that the plan writes into its query."""
         low, high = 0, len(bounds)
         while low < high:
             middle = (low + high) // 2
@@ -93,7 +93,7 @@ class Ranges(Kind):
 
 
 class Scan(Kind):
-    """The scan plan: Parquet files in some layout, cut into chunks where row groups end."""
+    """The scan plan: Parquet files in some layout, cut into chunks between row groups."""
 
     name = "scan"
     share = 1.5
@@ -137,7 +137,7 @@ class Scan(Kind):
 
     @staticmethod
     def _measured(groups: list[Any], request: Any) -> list[Any]:
-        """The row groups with the extents that footers lack, as a job would find them."""
+        """Return the row groups with the extents that footers lack, as a job would measure them."""
         unknown = [group for group in groups if group.low is None]
         found = [group for group in groups if group.low is not None]
         for batch in scan._measure(unknown, "/", request)([numbered(k) for k in range(len(unknown))]):
@@ -147,17 +147,17 @@ class Scan(Kind):
 
 
 def numbered(k: int) -> pa.RecordBatch:
-    """What a task is given: the number of its chunk."""
+    """Return the input of a task: the number of its chunk."""
     return pa.record_batch({"id": [k]})
 
 
 @contextmanager
 def written(parts: dict[str, Any]) -> Iterator[str]:
-    """The rows in Parquet files that are about in order, in a folder for as long as it is needed."""
+    """Write the rows to Parquet files, roughly in order, in a temporary folder."""
     rng = random.Random(parts["seed"])
     t = list(parts["types"]).index("t")
     rows = in_order(parts)
-    # Some rows come a few places late, as in logs.
+    # Some rows are a few positions late, as in logs.
     places = [i + rng.randint(0, parts["late"]) for i in range(len(rows))]
     rows = [rows[i] for i in sorted(range(len(rows)), key=lambda i: (places[i], rows[i][t]))]
     share = -(-len(rows) // parts["files"])

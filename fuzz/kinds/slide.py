@@ -1,4 +1,4 @@
-"""Windows: however rows come, in batches or as panes in any order, and whatever keeps them."""
+"""Windows: over rows in batches or panes in any order, with or without a synopsis."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from windrow.windows.slider import Slider, panes_table
 
 
 class Slide(Kind):
-    """`Gatherer` and `Slider`: rows in order in batches, or panes in parts and in any order."""
+    """`Gatherer` and `Slider`: ordered rows in batches, or partial panes in any order."""
 
     name = "slide"
     share = 1.5
@@ -45,7 +45,7 @@ class Slide(Kind):
         return run(WantedWindows(parts), lambda: engine(parts))
 
     def _batches(self, parts: dict[str, Any]) -> list[pa.Table]:
-        """Rows in order; a batch ends between two instants."""
+        """Process ordered rows; a batch ends between two instants."""
         slide, rows, found = slide_of(parts), in_order(parts), []
         t = list(parts["types"]).index("t")
         reader = Reader(slide, layout_of(slide))
@@ -58,7 +58,7 @@ class Slide(Kind):
         return [*found, *slider.report(gatherer.past(slider.latest()), final=True)]
 
     def _panes(self, parts: dict[str, Any]) -> list[pa.Table]:
-        """Panes of several tasks, as they are sent on."""
+        """Process the panes of several tasks, as the tasks send them."""
         slide, rows = slide_of(parts), parts["rows"]
         sent = []
         for a, b in pairwise([0, *(min(c, len(rows)) for c in sorted(parts["cuts"])), len(rows)]):
@@ -75,7 +75,7 @@ class Slide(Kind):
 
 
 class Kept(Slide):
-    """Windows that a synopsis keeps."""
+    """Windows stored by a synopsis."""
 
     name = "kept"
     kept = True

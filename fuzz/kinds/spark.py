@@ -1,4 +1,4 @@
-"""Through Spark: native, shuffle, ranges and scan, for many groups at a time, in zones with clock changes."""
+"""Plans on Spark: native, shuffle, ranges and scan, for many groups at a time, in zones with clock changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLANS = ("native", "shuffle", "ranges", "scan")
 
 
 def without_undecided(parts: dict[str, Any]) -> tuple[dict[str, Any], Wanted]:
-    """The case without the groups whose frames rounding decides."""
+    """Return the case without the groups whose frames depend on rounding."""
     wanted = Wanted(parts)
     while wanted.undecided and not wanted.fails:
         gone = {key for key, frames in wanted.frames.items() if frames is None}
@@ -98,7 +98,7 @@ class SparkFrames(Kind):
 
 
 class SparkClocks(SparkFrames):
-    """`wr.frames` where clocks change: durations of minutes and hours that the native plan must measure."""
+    """`wr.frames` across clock changes: durations of minutes and hours that the native plan must measure."""
 
     name = "spark-clocks"
     share = 1.0
@@ -120,7 +120,7 @@ class SparkClocks(SparkFrames):
 
 
 def _named(error: Exception) -> str:
-    """The error's name, and its condition if Spark has one."""
+    """Return the error's name, and its Spark condition if it has one."""
     condition = getattr(error, "getCondition", lambda: None)()
     return f"{type(error).__name__} {condition or ''}".strip()
 
@@ -183,7 +183,7 @@ class SparkSlide(Kind):
 
 
 class SparkPredicates(Kind):
-    """Many conditions in one job: Spark's evaluation against the simple one, and so against the compiled one."""
+    """Many conditions in one job: Spark's evaluation against the simple one, and thus against the compiled one."""
 
     name = "spark-predicates"
     share = 0.3

@@ -1,4 +1,4 @@
-"""Streams through Spark: files land one after the other, the query is stopped in between and starts again."""
+"""Streams on Spark: files land one after the other, and the query is stopped and restarted in between."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from fuzz.session import draw_settings, folder, settings, write
 from fuzz.tables import dictionaries, table
 
 DELAY = 400
-"""By how many days the watermark is behind: no row of a case is late, and much is left for the flush."""
+"""Days by which the watermark lags: no row of a case is late, and much is left for the flush."""
 
 
 class SparkStream(Kind):
-    """`wr.frames` over a stream with a restart, and a flush of what its end leaves."""
+    """`wr.frames` over a stream with restarts, and a flush at its end."""
 
     name = "spark-stream"
     share = 1.5
@@ -35,7 +35,7 @@ class SparkStream(Kind):
     def draw(self, rng: random.Random) -> dict[str, Any]:
         parts = draw_query(rng, rows=240, groups=rng.choice((3, 60)), clocks=("timestamp",), odd=0.0)
         t = list(parts["types"]).index("t")
-        # Spark's watermark counts from 1970 on, and in milliseconds.
+        # Spark's watermark starts in 1970 and has a resolution of milliseconds.
         parts["rows"] = [row for row in parts["rows"] if 0 <= row[t] < 4 * 10**15]
         parts["scheme"]["options"].pop("nulls", None)
         late = {"files": rng.choice((2, 3)), "late": rng.choice((0, 5, 30)), "seed": rng.randint(0, 999)}
@@ -68,7 +68,7 @@ class SparkStream(Kind):
 
     @staticmethod
     def _has_late_rows(batches: list[list[int]], delay: int) -> bool:
-        """Whether a row is behind the watermark that an earlier batch may have reached."""
+        """Return whether a row is behind the watermark that an earlier batch may have reached."""
         reached = None
         for batch in batches:
             if reached is not None and min(batch) <= reached - delay * 1_000_000:
@@ -86,7 +86,7 @@ class SparkStream(Kind):
             path = f"{place}/in/part-{k}.parquet"
             pq.write_table(table_of(parts, rows), path)
             os.utime(path, (1_600_000_000 + k, 1_600_000_000 + k))
-            # Each file is a run of the query of its own, which begins where the one before was stopped.
+            # Each file is a separate run of the query, which resumes where the previous one stopped.
             schema = session.read.parquet(f"{place}/in").schema
             source = session.readStream.schema(schema).parquet(f"{place}/in")
             source = source.withWatermark("t", f"{parts['delay']} seconds")
@@ -103,7 +103,7 @@ class SparkStream(Kind):
 
 
 class SparkFill(Kind):
-    """`wr.fill` of a table of frames, tagged and with aggregates."""
+    """`wr.fill` of a table of frames, with tags and with aggregates."""
 
     name = "spark-fill"
     share = 0.5

@@ -24,7 +24,7 @@ CLOCKS = ("bigint", "timestamp", "timestamp")
 
 
 class Memory(dict[int, bytes]):
-    """A shelf in memory."""
+    """An in-memory shelf."""
 
     def put(self, number: int, data: bytes) -> None:
         self[number] = bytes(data)
@@ -37,7 +37,7 @@ class Memory(dict[int, bytes]):
 
 
 def draw_arrivals(rng: random.Random, parts: dict[str, Any]) -> dict[str, Any]:
-    """In which batch each row arrives, roughly in order, and how far the watermark is after each batch."""
+    """Draw the batch in which each row arrives, roughly in order, and the watermark after each batch."""
     t = list(parts["types"]).index("t")
     rows = parts["rows"]
     n = rng.choice((1, 2, 4, 8))
@@ -64,7 +64,7 @@ def draw_arrivals(rng: random.Random, parts: dict[str, Any]) -> dict[str, Any]:
 
 
 def on_time(parts: dict[str, Any]) -> tuple[list[list[list[Any]]], int]:
-    """The rows of each batch that are not behind the watermark of the one before, and how many are."""
+    """Return the rows of each batch that are not behind the previous batch's watermark, and the number of late rows."""
     t = list(parts["types"]).index("t")
     kept, late, mark = [], 0, None
     marks = [*parts["marks"], *[None] * len(parts["batches"])]
@@ -77,7 +77,7 @@ def on_time(parts: dict[str, Any]) -> tuple[list[list[list[Any]]], int]:
 
 
 def rising(parts: dict[str, Any]) -> list[int | None]:
-    """The watermarks, none of which is before the one before it, one for each batch."""
+    """Return non-decreasing watermarks, one per batch."""
     found: list[int | None] = []
     mark: int | None = None
     for i in range(len(parts["batches"])):
@@ -128,7 +128,7 @@ class Stream(Kind):
 
 
 class StreamWanted(Wanted):
-    """Frames of a stream: those that a gap ended have no `closed_at`, and fragments are put together first."""
+    """The frames of a stream: those ended by a gap have no `closed_at`, and fragments are merged first."""
 
     def _row(self, number: int, frame: Any, settled: Any) -> dict[str, Any]:
         row = super()._row(number, frame, settled)
@@ -151,7 +151,7 @@ class StreamWanted(Wanted):
 
 
 def _united(pieces: list[dict[str, Any]]) -> dict[str, Any]:
-    """The frame of which these are all fragments, in the order in which they were reported."""
+    """Merge all fragments of a frame, given in the order in which they were reported."""
     numbers, finals = [piece["fragment"] for piece in pieces], [piece["final"] for piece in pieces]
     shown = "\n".join(map(str, pieces))
     if numbers != list(range(len(pieces))) or finals != [False] * (len(pieces) - 1) + [True]:

@@ -1,4 +1,4 @@
-"""Synopses: updates in pieces, rolls and answers at moments, saved and loaded, against the rows of each window."""
+"""Synopses: updates in pieces, rolls and answers at moments, saved and loaded, against the values of each window."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ class Synopses(Kind):
         if parts["length"] < parts["every"] or parts["length"] % parts["every"] or not parts["moments"]:
             raise NotACase
         if parts["synopsis"][0] == "Panes" and parts["how"] != "roll":
-            # Panes are exact only where one ends.
+            # Panes are exact only at the end of a pane.
             raise NotACase
         if parts["synopsis"][0] == "Panes" and parts["retention"] == "time":
             raise NotACase
         if parts["synopsis"][:2] == ["ExpirationList", "mean x"] and any(1e15 < abs(v) < math.inf for v in x):
-            # Over floats its sum is twice as precise as a float, as documented, and no more than that.
+            # As documented, its sum over floats has twice the precision of a float, and no more.
             raise NotACase
         try:
             return {"update": self._update, "roll": self._roll, "answers": self._answers}[parts["how"]](parts)
@@ -128,7 +128,7 @@ class Synopses(Kind):
         return len(answers)
 
     def _is_missing(self, parts: dict[str, Any], answer: Any, end: int) -> bool:
-        """A roll answers in floats, where what is not defined is NaN."""
+        """Return whether an answer is missing: a roll returns floats, where undefined is NaN."""
         wanted = self._expected(parts, self._window(parts, end, parts["on"][end - 1]))
         known = wanted.value if isinstance(wanted, Known) else wanted
         return known is None and isinstance(answer, float) and np.isnan(answer)
@@ -143,7 +143,7 @@ class Synopses(Kind):
 
     @staticmethod
     def _window(parts: dict[str, Any], end: int, now: int) -> list[Any]:
-        """The values in the window once `end` values came and it is `now`."""
+        """Return the values in the window after `end` values, at time `now`."""
         if parts["retention"] == "count":
             return list(parts["x"][max(0, end - parts["length"]) : end])
         chosen = zip(parts["on"][:end], parts["x"][:end], strict=True)
