@@ -1,6 +1,6 @@
-"""One measurement in a process of its own, bound to so many cores: nothing is warm from another run.
+"""One measurement in its own process, pinned to a number of cores, so that nothing is warm from another run.
 
-Memory is watched from outside.
+Memory is observed from outside.
 
 python benchmarks/alone.py PATH PLAN CORES
 """
@@ -23,7 +23,7 @@ RUNS = 4
 
 @dataclass(frozen=True)
 class Found:
-    """The best seconds of a few runs, and the peaks of the Python workers together and of the JVM."""
+    """The best time of a few runs, and the peak memory of all Python workers and of the JVM."""
 
     seconds: float
     workers_mb: float
@@ -40,7 +40,7 @@ def measure(path: Path, plan: str, cores: int) -> Found:
 
 
 class Watch(threading.Thread):
-    """Looks at the memory of this process's descendants three times a second."""
+    """A thread that samples the memory of this process's descendants three times per second."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)

@@ -1,9 +1,9 @@
-"""Makes the benchmark tables: time-ordered Parquet, streamed to disk, kept in bench-data/ for the next run.
+"""Create the benchmark tables: time-ordered Parquet, streamed to disk and cached in bench-data/.
 
 Columns: `g` int32 group, `ts` timestamp (microseconds, UTC), `x` double, `note` int64 payload that no query needs.
-At each tick (one second) every group reports once, in a new random order, as a log of many sensors would have it; so
-the file is in time order over all groups. `x` is a random walk reflected at -1.5 and 2.5. It is over 0.5 half of the
-time, and it moves by more than 1 often enough for delta frames to be worth looking for.
+At each tick (one second) every group reports once, in a new random order, like a log of many sensors, so the file is in
+time order over all groups. `x` is a random walk reflected at -1.5 and 2.5. It is over 0.5 half of the time, and moves
+by more than 1 often enough to give delta frames.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 FOLDER = Path("bench-data")
-VERSION = 1  # part of the folder's name: raise it when the data's meaning changes
+VERSION = 1  # part of the folder's name: increment it when the meaning of the data changes
 SCHEMA = pa.schema([("g", pa.int32()), ("ts", pa.timestamp("us", tz="UTC")), ("x", pa.float64()), ("note", pa.int64())])
 LOW, HIGH = -1.5, 2.5
 STEP = 0.2
@@ -27,7 +27,7 @@ EPOCH = np.datetime64("2024-01-01T00:00:00", "us").astype(np.int64)
 
 @dataclass(frozen=True)
 class Shape:
-    """How large a table is: `rows` tuples in `groups` groups, in `files` files of row groups of `row_group` rows."""
+    """The size of a table: `rows` rows in `groups` groups, in `files` files of row groups of `row_group` rows."""
 
     rows: int
     groups: int
@@ -53,7 +53,7 @@ SHAPES = {"standard": STANDARD, "one-group": ONE_GROUP, "tiny-groups": TINY_GROU
 
 
 def table(shape: Shape, folder: Path = FOLDER) -> Path:
-    """The folder that holds the table of this shape, which is made unless it is there already."""
+    """Return the folder of the table with this shape; create it if necessary."""
     path = folder / shape.name
     if not path.exists():
         partial = path.with_name(path.name + ".partial")
@@ -65,7 +65,7 @@ def table(shape: Shape, folder: Path = FOLDER) -> Path:
 
 
 def _write(shape: Shape, folder: Path) -> None:
-    """Writes the files one row group at a time, so that memory holds one block and not the table."""
+    """Write the files one row group at a time, so that memory holds one block instead of the table."""
     per_file = -(-shape.rows // shape.files)
     batches = _rechunk(_blocks(shape), shape.row_group, per_file)
     written, writer = per_file, None
@@ -83,7 +83,7 @@ def _write(shape: Shape, folder: Path) -> None:
 
 
 def _rechunk(blocks: Iterator[pa.Table], row_group: int, per_file: int) -> Iterator[pa.Table]:
-    """Cuts the stream of blocks into row groups that end where a file ends."""
+    """Cut the stream of blocks into row groups that end at file boundaries."""
     held, written = SCHEMA.empty_table(), 0
     for block in blocks:
         held = pa.concat_tables([held, block])
@@ -96,7 +96,7 @@ def _rechunk(blocks: Iterator[pa.Table], row_group: int, per_file: int) -> Itera
 
 
 def _blocks(shape: Shape) -> Iterator[pa.Table]:
-    """The table in blocks of whole ticks, about a row group each; a group's walk goes on from block to block."""
+    """Yield the table in blocks of whole ticks, about a row group each; each walk continues across blocks."""
     rng = np.random.default_rng(shape.seed)
     ticks = shape.rows // shape.groups
     per_block = max(1, shape.row_group // shape.groups)
@@ -111,7 +111,7 @@ def _blocks(shape: Shape) -> Iterator[pa.Table]:
 
 
 def _block(rng: np.random.Generator, first: int, x: np.ndarray) -> pa.Table:
-    """One block as a table, the groups of each tick in random order and spread over the tick's second."""
+    """Return one block as a table, with the groups of each tick in random order, spread over the tick's second."""
     ticks, groups = x.shape
     order = rng.permuted(np.tile(np.arange(groups, dtype=np.int32), (ticks, 1)), axis=1)
     tick = (first + np.arange(ticks, dtype=np.int64)) * TICK
@@ -126,14 +126,14 @@ def _block(rng: np.random.Generator, first: int, x: np.ndarray) -> pa.Table:
 
 
 def _reflected(walk: np.ndarray) -> np.ndarray:
-    """A free walk folded into [LOW, HIGH] as if it bounced off both ends."""
+    """Fold a free walk into [LOW, HIGH], as if it bounced off both ends."""
     span = HIGH - LOW
     phase = np.mod(walk - LOW, 2 * span)
     return LOW + np.where(phase > span, 2 * span - phase, phase)
 
 
 def main() -> None:
-    """Makes the tables that are named on the command line."""
+    """Create the tables named on the command line."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("shape", nargs="*", default=["standard"], choices=list(SHAPES))
     parser.add_argument("--folder", type=Path, default=FOLDER)

@@ -1,8 +1,8 @@
-"""The two tables of "Framing systems II" on a made-up tow: what fragments save where frames are filled, and cost.
+"""The two tables of "Framing systems II" on a synthetic tow: what fragments save and cost when frames are filled.
 
-Theirs are of tow13 of a dye cruise, in NiagaraST, in 2012; ours are of a tow like it: dye, then clear water for 150,000
-scans, then dye again. Frames are filled from the stream that they were found in. The kernel alone is run with the
-punctuation that their numbers suggest, every 230 tuples; on Spark, a batch is 8,000 tuples.
+The report's tables cover tow13 of a dye cruise, in NiagaraST, in 2012. Ours cover a similar tow: dye, then clear water
+for 150,000 scans, then dye again. Frames are filled from the stream in which they were found. The kernel alone runs
+with the punctuation that the report's numbers suggest, every 230 rows; on Spark, a batch has 8,000 rows.
 """
 
 import tempfile
@@ -37,11 +37,11 @@ THEIRS = {
     ("T+D frames (T > 0.2, D = 20)", False): (960, 324, 1_029, 322, 7.798),
     ("T+D frames (T > 0.2, D = 20)", True): (459, 215, 460, 302, 8.169),
 }
-"""Tuples held over all frames, at most and on average; over all punctuations; and the seconds of the query."""
+"""Rows held at frames (maximum and mean), at punctuations (maximum and mean), and the seconds of the query."""
 
 
 def tow() -> pa.Table:
-    """Scan by scan the time and the dye."""
+    """Return the time and the dye of each scan."""
     before, after = (dye_tow(30_000, seed).table["flsp"].to_numpy() for seed in (13, 14))
     rng = np.random.default_rng(13)
     dye = np.concatenate([before, 0.02 + np.abs(rng.normal(0, 0.0035, CLEAR)), after])
@@ -50,7 +50,7 @@ def tow() -> pa.Table:
 
 
 def in_kernel(table: pa.Table, scheme: wr.Scheme, fragments: bool) -> tuple[Any, float, int]:
-    """What the filler held, the seconds, and the tuples that were tagged."""
+    """Return the filler's buffer statistics, the seconds, and the number of tagged rows."""
     request = FrameQuery(scheme, "ts", (), (), {}, {"ts": table.schema.field("ts").type})
     hits = {name: (lambda part: part["hit"].combine_chunks()) for name in scheme.predicates}
     framer = StreamFramer(StreamPlan(request, Layout("on", (), hits, {}, ()), False, fragments), PieceStore())
@@ -68,13 +68,13 @@ def in_kernel(table: pa.Table, scheme: wr.Scheme, fragments: bool) -> tuple[Any,
 
 
 def piece_of(found: pa.Table) -> pa.Table:
-    """Frames as the filler takes them."""
+    """Convert frames to the filler's input."""
     names = ["start", "end", "fragment", "final"]
     return found.select(["frame", *names]).rename_columns(["number", *names])
 
 
 def on_spark(spark: SparkSession, folder: Path, scheme: wr.Scheme, fragments: bool) -> tuple[Any, float]:
-    """What the filling operator held, and the seconds of all batches."""
+    """Return the filling operator's buffer statistics, and the seconds of all batches."""
 
     def stream() -> DataFrame:
         read = spark.readStream.schema(spark.read.parquet(str(folder)).schema).option("maxFilesPerTrigger", 1)
@@ -98,7 +98,7 @@ def land(table: pa.Table) -> Path:
 
 
 def tables(spark: SparkSession) -> str:
-    """Both tables, theirs beside ours."""
+    """Return both tables, with the report's numbers next to ours."""
     table = tow()
     folder = land(table)
     lines = [

@@ -1,4 +1,4 @@
-"""Compiled loops of the peers, in a module of their own: Spark's workers import them and compile them only once."""
+"""Compiled loops of the peers, in their own module, so that Spark's workers import and compile them only once."""
 
 import numba
 import numpy as np
@@ -6,7 +6,7 @@ import numpy as np
 
 @numba.njit(cache=True, nogil=True)
 def delta_frames(x: np.ndarray, limit: float) -> np.ndarray:
-    """Where frames begin in one group: at the first tuple, and wherever |x - first| > limit."""
+    """Return where frames start in one group: at the first row, and wherever |x - first| > limit."""
     begins = np.empty(len(x), np.int64)
     n = 0
     first = 0.0
@@ -20,11 +20,10 @@ def delta_frames(x: np.ndarray, limit: float) -> np.ndarray:
 
 @numba.njit(cache=True, nogil=True)
 def threshold_runs(g, ts, x, limit, min_count, start, last, count, missed, head, out_g, out_start, out_end, out_count):
-    """Runs of x > limit in one record batch of many groups; returns how many frames it wrote to the out arrays.
+    """Find runs of x > limit in one record batch of many groups; return the number of frames written to the out arrays.
 
-    `start`, `last` and `count` are each group's open run, carried from batch to batch. The first run of a group in a
-    chunk may belong to a run of the chunk before it: it goes to `head` (start, last, count), and `missed` tells that it
-    is over.
+    `start`, `last` and `count` hold each group's open run across batches. The first run of a group in a chunk may
+    continue a run of the previous chunk: it goes to `head` (start, last, count), and `missed` marks that it is over.
     """
     n = 0
     for i in range(len(g)):

@@ -1,7 +1,7 @@
-"""Latency: from the arrival of the tuple that ends a frame to the frame in the sink, at a steady rate.
+"""Latency: from the arrival of the row that ends a frame to the frame in the sink, at a steady rate.
 
-Spark's rate source stamps a tuple when it makes it, which is when it arrives. The floor is the same stream handed on
-without any state: what Spark's micro-batches cost whoever works in them.
+Spark's rate source stamps a row when it creates it, which is when it arrives. The floor is the same stream passed on
+without any state: the inherent cost of Spark's micro-batches.
 """
 
 import tempfile
@@ -16,29 +16,29 @@ import windrow as wr
 RATE = 20_000
 GROUPS = 1_000
 WARM_UP = 12.0
-"""Seconds in which workers start and kernels load: they do not count."""
+"""Seconds in which workers start and kernels load; they do not count."""
 
 
 def source(spark: SparkSession) -> DataFrame:
-    """Tuples at a steady rate; in each group, one of five is a miss, so that frames end all the time."""
+    """Return rows at a steady rate; one in five rows of each group is a miss, so that frames end all the time."""
     read = spark.readStream.format("rate").option("rowsPerSecond", RATE).option("numPartitions", 2).load()
     turn = F.floor(F.col("value") / GROUPS)
     return read.select((F.col("value") % GROUPS).alias("g"), F.col("timestamp").alias("ts"), (turn % 5).alias("x"))
 
 
 def handed_on(spark: SparkSession) -> DataFrame:
-    """The floor."""
+    """Return the floor: the stream passed on."""
     return source(spark).where("x = 0").select(F.col("ts").alias("arrived"))
 
 
 def watermarked(spark: SparkSession) -> DataFrame:
-    """Frames in the order of the watermark, which is as close behind the newest tuple as it can be."""
+    """Return frames in the order of the watermark, which follows the newest row as closely as possible."""
     stream = source(spark).withWatermark("ts", "0 seconds")
     return wr.frames(stream, wr.Threshold("x > 0"), on="ts", by="g").select(F.col("closed_at").alias("arrived"))
 
 
 def ordered(spark: SparkSession) -> DataFrame:
-    """Frames as tuples arrive."""
+    """Return frames as rows arrive."""
     frames = wr.frames(source(spark), wr.Threshold("x > 0"), on="ts", by="g", ordered=True)
     return frames.select(F.col("closed_at").alias("arrived"))
 
@@ -51,7 +51,7 @@ COMPETITORS = {
 
 
 def measure(spark: SparkSession, name: str, seconds: float) -> tuple[float, float, int, float]:
-    """Median and 99th percentile of the latency, how many were measured, and the tuples a second that were read."""
+    """Return the median and 99th percentile of the latency, the number of measurements, and the rows per second."""
     latencies: list[np.ndarray] = []
     begin = time.time()
 

@@ -1,6 +1,6 @@
 """The limit that no engine beats: pyarrow reads the files and a compiled kernel frames them, in one process.
 
-Order is trusted, results stay in memory. With several threads each takes a contiguous share of the row groups, and the
+Order is trusted, and results stay in memory. With several threads, each takes a contiguous share of the row groups, and
 runs that cross from one share into the next are joined at the end.
 """
 
@@ -22,16 +22,16 @@ Piece = tuple[Path, int]  # a file and the number of one of its row groups
 
 @dataclass
 class Share:
-    """What one thread found: its frames, and for each group the runs that touch the share's edges."""
+    """The result of one thread: its frames, and per group the runs that touch the edges of its share."""
 
     frames: list[pa.Table]
     run: np.ndarray  # start, last, count of the run that is open at the end
-    head: np.ndarray  # the same of the run that the share began with
+    head: np.ndarray  # the same for the run at the start of the share
     missed: np.ndarray  # whether that first run is over
 
 
 def threshold_frames(path: Path, threads: int, limit: float = 0.5, min_count: int = 20) -> pa.Table:
-    """Threshold frames of a table in time order, straight from the files."""
+    """Return the threshold frames of a table in time order, straight from the files."""
     pieces, groups = _pieces(path)
     bounds = [len(pieces) * i // threads for i in range(threads + 1)]
     shares = [pieces[a:b] for a, b in pairwise(bounds)]
@@ -41,7 +41,7 @@ def threshold_frames(path: Path, threads: int, limit: float = 0.5, min_count: in
 
 
 def _pieces(path: Path) -> tuple[list[Piece], int]:
-    """The row groups in file order, and how many groups there are (by the statistics of `g`)."""
+    """Return the row groups in file order, and the number of groups (by the statistics of `g`)."""
     pieces: list[Piece] = []
     largest = -1
     for file in sorted(path.glob("*.parquet")):
@@ -67,7 +67,7 @@ def _frame_share(pieces: list[Piece], groups: int, limit: float, min_count: int)
 
 
 def _across(shares: list[Share], groups: int, min_count: int) -> Iterator[pa.Table]:
-    """The frames that touch an edge of a share: the run carried so far is joined with each share's first one."""
+    """Yield the frames that touch an edge of a share: the run carried so far, joined with each share's first run."""
     carry = np.zeros((3, groups), np.int64)
     for share in shares:
         first = np.where(share.missed, share.head, share.run)
@@ -78,7 +78,7 @@ def _across(shares: list[Share], groups: int, min_count: int) -> Iterator[pa.Tab
 
 
 def _join(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Two neighbouring runs of each group as one; a run with count 0 is none."""
+    """Join two adjacent runs of each group; a run with count 0 is empty."""
     return np.stack([np.where(a[2] > 0, a[0], b[0]), np.where(b[2] > 0, b[1], a[1]), a[2] + b[2]])
 
 

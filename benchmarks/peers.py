@@ -1,8 +1,8 @@
-"""The other ways to compute the same frames, each as well written as its engine allows.
+"""Other ways to compute the same frames, each as well written as its engine allows.
 
-A peer takes the table's path (Spark's take the session too) and returns its frames with columns g, start, end, count: a
-Spark DataFrame, which `materialise` runs, or an Arrow table, which is there already. `totals` boils both down to
-numbers that must agree. Call `let_workers_import` before the Spark session is made.
+A peer takes the table's path (Spark's peers also take the session) and returns its frames with columns g, start, end,
+count: a Spark DataFrame, which `materialise` runs, or an Arrow table, which is already computed. `totals` reduces both
+to numbers that must agree. Call `let_workers_import` before creating the Spark session.
 """
 
 import os
@@ -26,7 +26,7 @@ Totals = tuple[int, int, int, int]
 
 
 def let_workers_import() -> None:
-    """Puts this folder on the path of the Python workers that a session made afterwards will start."""
+    """Put this folder on the path of the Python workers of sessions created afterwards."""
     here = str(Path(__file__).resolve().parent)
     paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
     if here not in paths:
@@ -34,13 +34,13 @@ def let_workers_import() -> None:
 
 
 def materialise(frames: DataFrame | pa.Table) -> None:
-    """Computes every column of every frame and keeps nothing; an Arrow table has been computed before."""
+    """Compute every column of every frame and discard the result; an Arrow table is already computed."""
     if isinstance(frames, DataFrame):
         frames.write.format("noop").mode("overwrite").save()
 
 
 def totals(frames: DataFrame | pa.Table) -> Totals:
-    """Number of frames, tuples in them, and sums of start and of end modulo a prime: equal for equal frames.
+    """Return the number of frames and of their rows, and sums of start and end modulo a prime: equal for equal frames.
 
     The remainders keep the sums of microseconds within 64 bits, and a shift of all times by the same amount shows.
     """
@@ -56,7 +56,7 @@ def totals(frames: DataFrame | pa.Table) -> Totals:
 
 
 def sql_running_misses(spark: SparkSession, path: Path) -> DataFrame:
-    """The best Spark SQL known: hits between two misses share the running count of misses; one ROWS window, no lag."""
+    """Run the best known Spark SQL: hits between misses share the running count of misses; one ROWS window, no lag."""
     return spark.sql(
         f"""
         select g, min(ts) as start, max(ts) as end, count(*) as count
@@ -71,7 +71,7 @@ def sql_running_misses(spark: SparkSession, path: Path) -> DataFrame:
 
 
 def sql_lag_and_sum(spark: SparkSession, path: Path) -> DataFrame:
-    """What most people write: lag marks the changes, a running sum numbers them."""
+    """Run what most people write: lag marks the changes, and a running sum numbers them."""
     return spark.sql(
         f"""
         with hits as (select g, ts, x > {LIMIT} as hit from parquet.`{path}`),
@@ -86,7 +86,7 @@ def sql_lag_and_sum(spark: SparkSession, path: Path) -> DataFrame:
 
 
 def apply_in_pandas(spark: SparkSession, path: Path) -> DataFrame:
-    """`applyInPandas` with numpy and no Python loop over the rows."""
+    """Run `applyInPandas` with numpy and no Python loop over the rows."""
     limit, min_count = LIMIT, MIN_COUNT
 
     def frame_group(rows: pd.DataFrame) -> pd.DataFrame:
@@ -102,7 +102,7 @@ def apply_in_pandas(spark: SparkSession, path: Path) -> DataFrame:
 
 
 def shuffle_sort_drop(spark: SparkSession, path: Path) -> DataFrame:
-    """No frames at all: shuffle, sort, hand to Python as Arrow, drop. What any plan that sorts and uses Python pays."""
+    """Shuffle, sort, pass to Python as Arrow and drop: the minimum cost of any plan that sorts and uses Python."""
 
     def drop(batches):
         for _ in batches:
@@ -113,11 +113,11 @@ def shuffle_sort_drop(spark: SparkSession, path: Path) -> DataFrame:
     return ordered.mapInArrow(drop, RESULT)
 
 
-# Delta frames on Spark: a tuple with |x - first| > DELTA opens the next frame
+# Delta frames on Spark: a row with |x - first| > DELTA opens the next frame
 
 
 def delta_python_loop(spark: SparkSession, path: Path) -> DataFrame:
-    """`applyInPandas` with a plain loop over the values."""
+    """Run `applyInPandas` with a plain loop over the values."""
     delta = DELTA
 
     def begins(x: np.ndarray) -> np.ndarray:
@@ -133,7 +133,7 @@ def delta_python_loop(spark: SparkSession, path: Path) -> DataFrame:
 
 
 def delta_compiled(spark: SparkSession, path: Path) -> DataFrame:
-    """`applyInPandas` with the loop compiled by numba."""
+    """Run `applyInPandas` with the loop compiled by numba."""
     delta = DELTA
     return _delta(spark, path, lambda x: delta_frames(x, delta))
 
@@ -157,7 +157,7 @@ def _read(spark: SparkSession, path: Path) -> DataFrame:
 
 
 def duckdb_sql(path: Path, threads: int = 2) -> pa.Table:
-    """DuckDB with the same SQL as Spark's best."""
+    """Run the best Spark SQL in DuckDB."""
     with duckdb.connect(config={"threads": threads}) as connection:
         return connection.sql(
             f"""
@@ -173,12 +173,12 @@ def duckdb_sql(path: Path, threads: int = 2) -> pa.Table:
 
 
 def polars_trusted(path: Path) -> pa.Table:
-    """Polars' streaming engine, which takes the rows of each group as they come."""
+    """Run Polars' streaming engine, which takes the rows of each group in file order."""
     return _polars_frames(_polars_runs(path).filter("hit")).collect(engine="streaming").to_arrow()
 
 
 def polars_checked_first(path: Path) -> pa.Table:
-    """The same after a query of its own has verified the time order of each group, as one would who adds the check."""
+    """Verify the time order of each group with a separate query, then run Polars: the obvious way to add the check."""
     ordered = pl.scan_parquet(path / "*.parquet").group_by("g").agg(ok=pl.col("ts").is_sorted())
     if not ordered.select(pl.col("ok").all()).collect(engine="streaming").item():
         raise ValueError(f"{path} is not in time order")
@@ -186,7 +186,7 @@ def polars_checked_first(path: Path) -> pa.Table:
 
 
 def polars_checked(path: Path) -> pa.Table:
-    """The same with the check in the one pass: a tuple earlier than its group's previous one is kept, and found."""
+    """Run Polars with the check in the same pass: a row earlier than its group's previous one is kept and detected."""
     back = (pl.col("ts") < pl.col("ts").shift().over("g")).alias("back")
     runs = _polars_runs(path, back).filter(pl.col("hit") | pl.col("back"))
     frames = _polars_frames(runs, pl.col("back").any()).collect(engine="streaming")
@@ -196,13 +196,13 @@ def polars_checked(path: Path) -> pa.Table:
 
 
 def _polars_runs(path: Path, *more: pl.Expr) -> pl.LazyFrame:
-    """Each tuple with the number of misses before it; `more` columns are computed beside it, in the same pass."""
+    """Return each row with the number of misses before it; `more` columns are computed in the same pass."""
     rows = pl.scan_parquet(path / "*.parquet").select("g", "ts", hit=pl.col("x") > LIMIT)
     return rows.with_columns((~pl.col("hit")).cum_sum().over("g").alias("misses"), *more)
 
 
 def _polars_frames(runs: pl.LazyFrame, *keep: pl.Expr) -> pl.LazyFrame:
-    """The long runs as frames, and any run for which one of the `keep` expressions holds, with these as columns."""
+    """Return the long runs as frames, plus any run for which a `keep` expression holds, with these as columns."""
     frames = runs.group_by("g", "misses").agg(
         pl.col("ts").min().alias("start"), pl.col("ts").max().alias("end"), pl.len().alias("count"), *keep
     )
@@ -211,12 +211,12 @@ def _polars_frames(runs: pl.LazyFrame, *keep: pl.Expr) -> pl.LazyFrame:
 
 
 def limit_one_thread(path: Path) -> pa.Table:
-    """The kernel, fed by pyarrow, in one thread."""
+    """Run the kernel, fed by pyarrow, in one thread."""
     return threshold_frames(path, 1, LIMIT, MIN_COUNT)
 
 
 def limit_two_threads(path: Path) -> pa.Table:
-    """The kernel, fed by pyarrow, in two threads."""
+    """Run the kernel, fed by pyarrow, in two threads."""
     return threshold_frames(path, 2, LIMIT, MIN_COUNT)
 
 

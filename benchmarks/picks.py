@@ -1,6 +1,6 @@
-"""Is the planner's pick right? Workloads that no model was fitted to, all synopses that apply, measured and compared.
+"""Check the planner's picks: measure all synopses that apply on workloads that no model was fitted to.
 
-Run by `python benchmarks/run.py picks`, or alone, which needs no Spark: `python benchmarks/picks.py --workloads 50`.
+Run by `python benchmarks/run.py picks`, or alone without Spark: `python benchmarks/picks.py --workloads 50`.
 """
 
 import argparse
@@ -20,12 +20,12 @@ SHORTEST, LONGEST = 100, 2_000_000
 ACCURACIES = ((0.0, 0.0), (0.1, 0.0), (0.05, 0.001), (0.02, 0.0), (0.01, 0.01))
 NEAR, FAR = 1.3, 3.0
 CARE = replace(QUICK, fill=4.0)
-"""A window may take so long to fill; what takes longer is far from being the fastest."""
+"""The time budget to fill a window; a synopsis that takes longer is far from the fastest."""
 
 
 @dataclass
 class Findings:
-    """Over all workloads: how many times of the best the picks took, and how wrong the predictions were."""
+    """Results over all workloads: the picks' costs relative to the best, and the errors of the predictions."""
 
     times: list[float] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Findings:
 
 
 def workloads(n: int, seed: int = 2026) -> Iterator[Workload]:
-    """Random ones: retentions and slides of every size, every other slide one that divides its retention."""
+    """Yield random workloads: retentions and slides of every size; every other slide divides its retention."""
     rng = np.random.default_rng(seed)
     names = list(AGGREGATES)
     for i in range(n):
@@ -52,7 +52,7 @@ def workloads(n: int, seed: int = 2026) -> Iterator[Workload]:
 
 
 def check(work: Workload, found: Findings) -> None:
-    """Measure all that applies, and hold the picks to it."""
+    """Measure everything that applies, and compare the picks with it."""
     asked = {"retention": work.retention, "slide": work.slide, "eps": work.eps, "delta": work.delta}
     advice = {
         prefer: wr.advise(work.aggregate, **asked, whole=work.data == WHOLE, prefer=prefer)
@@ -61,7 +61,7 @@ def check(work: Workload, found: Findings) -> None:
     ways = [way for way in advice["time"].ways if way.predicted is not None and way.caution is None]
     measured = {way.name: measure(work, way.synopsis, CARE) for way in ways}
     for way in ways:
-        # A pick is held to what it takes, however long that takes.
+        # A pick is always measured in full, however long that takes.
         if not measured[way.name].full and way.name in {each.synopsis for each in advice.values()}:
             measured[way.name] = measure(work, way.synopsis, replace(CARE, fill=60.0))
     found.measured += len(measured)
@@ -94,7 +94,7 @@ def _judge(
 
 
 def table(n: int, report: Callable[[str], object] = lambda line: None) -> str:
-    """All workloads in one table."""
+    """Return the results of all workloads in one table."""
     found = Findings()
     for i, work in enumerate(workloads(n)):
         check(work, found)

@@ -1,10 +1,10 @@
-"""Prints what Windrow costs beside its peers and the physical limit, everything measured side by side in one run.
+"""Print what Windrow costs compared with its peers and the physical limit, all measured in one run.
 
     python benchmarks/run.py                     all sections
     python benchmarks/run.py threshold delta     some of them
     python benchmarks/run.py --rows 2000000      on smaller tables
 
-Absolute seconds mean little on a shared machine; the ratios are taken between competitors that ran in turn.
+Absolute seconds mean little on a shared machine; ratios are taken between competitors that ran in turn.
 """
 
 import argparse
@@ -35,13 +35,13 @@ Competitors = dict[str, Callable[[], object]]
 
 
 def ours(spark: SparkSession, path: Path, scheme: wr.Scheme, plan: str) -> DataFrame:
-    """Windrow's frames by one plan, with the columns that the peers compute."""
+    """Return Windrow's frames by one plan, with the columns that the peers compute."""
     source = wr.parquet(spark, str(path))
     return wr.frames(source if plan == "scan" else source.df, scheme, on="ts", by="g", plan=plan).select(*FRAME)
 
 
 def threshold(spark: SparkSession, rows: int, rounds: int) -> None:
-    """Threshold frames by every plan, every peer, and the limit."""
+    """Compare threshold frames by every plan, every peer, and the limit."""
     path = data.table(replace(data.STANDARD, rows=rows))
     made: dict[str, Callable[[], object]] = {
         f"Windrow {p}": partial(ours, spark, path, THRESHOLD, p) for p in alone.PLANS
@@ -76,7 +76,7 @@ def threshold(spark: SparkSession, rows: int, rounds: int) -> None:
 
 
 def delta(spark: SparkSession, rows: int, rounds: int) -> None:
-    """Delta frames against `applyInPandas` with a plain loop and with a compiled one."""
+    """Compare delta frames with `applyInPandas`, with a plain loop and with a compiled one."""
     path = data.table(replace(data.STANDARD, rows=rows))
     made: Competitors = {f"Windrow {p}": partial(ours, spark, path, DELTA, p) for p in ("scan", "shuffle")}
     made |= {name: partial(peer, spark, path) for name, peer in peers.SPARK_DELTA.items()}
@@ -87,7 +87,7 @@ def delta(spark: SparkSession, rows: int, rounds: int) -> None:
 
 
 def tiny(spark: SparkSession, rows: int, rounds: int) -> None:
-    """Many tiny groups against fewer large ones."""
+    """Compare many tiny groups with fewer large ones."""
     shapes = {"1,000 groups": replace(data.STANDARD, rows=rows), "100,000 groups": replace(data.TINY_GROUPS, rows=rows)}
     plans = ("scan", "native", "shuffle")
     made = {
@@ -103,7 +103,7 @@ def tiny(spark: SparkSession, rows: int, rounds: int) -> None:
 
 
 def cores(spark: SparkSession, rows: int, rounds: int) -> None:
-    """One group of all rows, on one core and on two; each run has a process of its own."""
+    """Compare one core with two on one group of all rows; each run has its own process."""
     path = data.table(replace(data.ONE_GROUP, rows=rows))
     for plan in ("scan", "shuffle"):
         seconds: dict[int, list[float]] = {1: [], 2: []}
@@ -116,7 +116,7 @@ def cores(spark: SparkSession, rows: int, rounds: int) -> None:
 
 
 def memory(spark: SparkSession, rows: int, rounds: int) -> None:
-    """The peak memory of the Python workers as the table grows by four."""
+    """Measure the peak memory of the Python workers as the table grows fourfold."""
     for plan in ("scan", "shuffle"):
         peaks = []
         for shape in (replace(data.STANDARD, rows=rows), replace(data.LARGE, rows=4 * rows)):
@@ -128,7 +128,7 @@ def memory(spark: SparkSession, rows: int, rounds: int) -> None:
 
 
 def stream(spark: SparkSession, rows: int, rounds: int) -> None:
-    """A micro-batch of 200,000 rows, with few groups and with many."""
+    """Measure a micro-batch of 200,000 rows, with few groups and with many."""
     a_batch, batches = 200_000, 4 + max(1, rounds // 2)
     found: dict[tuple[str, int], float] = {}
     for groups in (1_000, 10_000, 50_000):
@@ -151,7 +151,7 @@ def stream(spark: SparkSession, rows: int, rounds: int) -> None:
 
 
 def latencies(spark: SparkSession, rows: int, rounds: int) -> None:
-    """From the arrival of the tuple that ends a frame to the frame in the sink."""
+    """Measure the time from the arrival of the row that ends a frame to the frame in the sink."""
     print(f"Latency at {latency.RATE:,} tuples a second, {latency.GROUPS:,} groups, in seconds")
     print(f"{'':28}{'median':>10}{'99th':>10}{'measured':>12}{'tuples/s':>12}")
     for name in latency.COMPETITORS:
@@ -160,12 +160,12 @@ def latencies(spark: SparkSession, rows: int, rounds: int) -> None:
 
 
 def tow(spark: SparkSession, rows: int, rounds: int) -> None:
-    """What fragments save and cost where frames are filled."""
+    """Measure what fragments save and cost when frames are filled."""
     print(fragments.tables(spark))
 
 
 def windows(spark: SparkSession, rows: int, rounds: int) -> None:
-    """Each synopsis, the exact ones beside the rolling functions of other libraries; no Spark in it."""
+    """Compare each synopsis, the exact ones with the rolling functions of other libraries; uses no Spark."""
     report = lambda line: print(f"  {line}", file=sys.stderr, flush=True)  # noqa: E731
     print(synopses.table(max(1, rows // 20), max(1, rounds // 2), report))
     print(synopses.approximate(report))
@@ -173,13 +173,13 @@ def windows(spark: SparkSession, rows: int, rounds: int) -> None:
 
 
 def slide(spark: SparkSession, rows: int, rounds: int) -> None:
-    """Sliding windows by every plan, every peer, and the limit; then as windows overlap more and more."""
+    """Compare sliding windows by every plan, every peer, and the limit; then increase their overlap."""
     path = data.table(replace(data.STANDARD, rows=rows))
     window = slides.Window(3_000, 60)
     made: Competitors = {f"Windrow {p}": partial(slides.ours, spark, path, window, p) for p in alone.PLANS}
     made |= {name: partial(peer, spark, path, window) for name, peer in slides.SPARK.items()}
     made |= {name: partial(peer, path, window) for name, peer in slides.LOCAL.items()}
-    # Spark's own windows are held to be the same by a test; here they would take minutes once more.
+    # A test verifies that Spark's own windows are equal; checking here would take minutes more.
     slow = {"Spark window()": made.pop("Spark window()")}
     check_equal(
         {name: make for name, make in made.items() if name not in slides.FEWER_WINDOWS}, slides.totals, "windows"
@@ -206,7 +206,7 @@ def slide(spark: SparkSession, rows: int, rounds: int) -> None:
 
 
 def planner(spark: SparkSession, rows: int, rounds: int) -> None:
-    """The planner's picks, held to measurements; no Spark in it."""
+    """Compare the planner's picks with measurements; uses no Spark."""
     report = lambda line: print(f"  {line}", file=sys.stderr, flush=True)  # noqa: E731
     print(picks.table(max(26, min(208, rows // 96_000)), report))
 
@@ -218,7 +218,7 @@ SECTIONS = {
 
 
 def race(made: Competitors, rounds: int, *, warm_up: bool = True) -> dict[str, timing.Timing]:
-    """Time the competitors, each made and run to the end."""
+    """Time the competitors, each built and run to completion."""
     runs = {name: partial(_run, make) for name, make in made.items()}
     return timing.race(runs, rounds, warm_up, report=lambda line: print(f"  {line}", file=sys.stderr, flush=True))
 
@@ -228,7 +228,7 @@ def _run(make: Callable[[], object]) -> None:
 
 
 def check_equal(made: Competitors, totals: Callable[..., object] = peers.totals, what: str = "frames") -> None:
-    """All competitors must find the same, or no time of theirs means anything."""
+    """Exit unless all competitors find the same; otherwise their times would mean nothing."""
     found = {name: totals(make()) for name, make in made.items()}
     if len(set(found.values())) != 1:
         sys.exit("the competitors differ:\n" + "\n".join(f"  {name}: {total}" for name, total in found.items()))
@@ -236,7 +236,7 @@ def check_equal(made: Competitors, totals: Callable[..., object] = peers.totals,
 
 
 def say(what: str, ratio: float, wanted: str) -> None:
-    """One ratio beside what is wanted of it."""
+    """Print one ratio and its target."""
     print(f"  {what:<52} {ratio:8.2f}   wanted: {wanted}")
 
 

@@ -1,8 +1,9 @@
-"""Count, sum and variance over sliding windows by every way there is, each as well written as its engine allows.
+"""Count, sum and variance over sliding windows by every method, each as well written as its engine allows.
 
-A competitor gives the columns g, start, end, n, total, var: a Spark DataFrame, or an Arrow table that is there already.
-"By hand" means panes: one aggregation by group and pane, then a window function, or rolling sums, over the panes. Their
-variance is that of sums and sums of squares, which is cheaper than ours and loses digits; the numbers here are small.
+A competitor returns the columns g, start, end, n, total, var: a Spark DataFrame, or an Arrow table that is already
+computed. "By hand" means panes: one aggregation by group and pane, then a window function, or rolling sums, over the
+panes. Their variance uses sums and sums of squares, which is cheaper than ours but loses digits; the numbers here are
+small.
 """
 
 from collections.abc import Callable
@@ -27,14 +28,14 @@ SECOND = 1_000_000
 
 @dataclass(frozen=True)
 class Window:
-    """How long windows are and how far apart, in seconds."""
+    """The length of windows and the distance between them, in seconds."""
 
     length: int
     every: int
 
 
 def ours(spark: SparkSession, path: Path, window: Window, plan: str) -> DataFrame:
-    """Windrow by one plan."""
+    """Run Windrow with one plan."""
     source = wr.parquet(spark, str(path))
     kind = wr.Sliding(f"{window.length} seconds", every=f"{window.every} seconds")
     agg = {"n": wr.count(), "total": wr.sum("x"), "var": wr.variance("x")}
@@ -43,7 +44,7 @@ def ours(spark: SparkSession, path: Path, window: Window, plan: str) -> DataFram
 
 
 def spark_window(spark: SparkSession, path: Path, window: Window) -> DataFrame:
-    """Spark's own windows: each row is copied into every window that has it."""
+    """Run Spark's own windows, which copy each row into every window that contains it."""
     cut = F.window("ts", f"{window.length} seconds", f"{window.every} seconds")
     found = spark.read.parquet(str(path)).groupBy("g", cut.alias("w"))
     sums = [F.count("*").alias("n"), F.sum("x").alias("total"), F.var_samp("x").alias("var")]
@@ -53,10 +54,10 @@ def spark_window(spark: SparkSession, path: Path, window: Window) -> DataFrame:
 
 
 def _by_hand(window: Window, source: str, micros: str, instant: str) -> str:
-    """Panes, then for each window that a pane is in a row, which the first pane of the window sums up.
+    """Return SQL that aggregates panes, then sums them with a window function.
 
-    Windows that begin before the first pane, or end behind the last, have no pane of their own at that place: panes
-    without tuples are put in, so that each window has the row at which it ends.
+    Each window is computed at its last pane. Windows that end after the last pane of a group have no such pane, so
+    empty panes are added there.
     """
     pane, panes = window.every * SECOND, window.length // window.every
     start, end = (instant.format(at=f"(p + 1 - {back}) * {pane}") for back in (panes, 0))
@@ -78,7 +79,7 @@ def _by_hand(window: Window, source: str, micros: str, instant: str) -> str:
 
 
 def spark_by_hand(spark: SparkSession, path: Path, window: Window) -> DataFrame:
-    """Panes in Spark SQL, as a good author writes them."""
+    """Run panes in Spark SQL, as a good author writes them."""
     pane = window.every * SECOND
     text = _by_hand(window, f"parquet.`{path}`", f"unix_micros(ts) div {pane}", "timestamp_micros({at})")
     series = f"(select explode(sequence(1, {window.length // window.every - 1})) as k)"
@@ -86,7 +87,7 @@ def spark_by_hand(spark: SparkSession, path: Path, window: Window) -> DataFrame:
 
 
 def duckdb_by_hand(path: Path, window: Window) -> pa.Table:
-    """Panes in DuckDB."""
+    """Run panes in DuckDB."""
     pane = window.every * SECOND
     text = _by_hand(window, f"'{path}/*.parquet'", f"epoch_us(ts) // {pane}", "make_timestamptz({at})")
     series = f"(select unnest(generate_series(1, {window.length // window.every - 1})) as k)"
@@ -95,7 +96,7 @@ def duckdb_by_hand(path: Path, window: Window) -> pa.Table:
 
 
 def polars_by_hand(path: Path, window: Window) -> pa.Table:
-    """Panes in Polars."""
+    """Run panes in Polars."""
     panes, pane = window.length // window.every, window.every * SECOND
     x = pl.col("x")
     found = (
@@ -120,7 +121,7 @@ def polars_by_hand(path: Path, window: Window) -> pa.Table:
 
 
 def polars_dynamic(path: Path, window: Window) -> pa.Table:
-    """Polars' own windows, over rows in the order of time."""
+    """Run Polars' own windows, over rows in time order."""
     x = pl.col("x")
     found = (
         pl.scan_parquet(str(path / "*.parquet")).set_sorted("ts")
@@ -134,7 +135,7 @@ def polars_dynamic(path: Path, window: Window) -> pa.Table:
 
 
 def limit(path: Path, window: Window) -> pa.Table:
-    """One thread: pyarrow reads, one kernel sums up panes in a table of all groups and panes, one rolls over them."""
+    """Run one thread: pyarrow reads, one kernel sums all panes of all groups, and another rolls over them."""
     pane, panes = window.every * SECOND, window.length // window.every
     files = [pq.ParquetFile(file) for file in sorted(path.glob("*.parquet"))]
     extents = [f.metadata.row_group(i) for f in files for i in range(f.num_row_groups)]
@@ -192,11 +193,11 @@ LOCAL: dict[str, Callable[[Path, Window], pa.Table]] = {
     "limit, one thread": limit,
 }
 FEWER_WINDOWS = ("Polars group_by_dynamic",)
-"""Those that leave out the windows which begin before the first tuple."""
+"""Competitors that omit windows starting before the first row."""
 
 
 def totals(found: DataFrame | pa.Table) -> tuple[int, int, int, int, int]:
-    """How many windows, tuples in them, sums of their ends, and rounded sums of `total` and `var`."""
+    """Return the number of windows and of their rows, the sum of their ends, and rounded sums of `total` and `var`."""
     if isinstance(found, DataFrame):
         sums = [F.sum("n"), F.sum(F.unix_micros("end") % PRIME), F.sum("total"), F.sum("var")]
         count, n, end, total, var = found.agg(F.count("*"), *sums).first()

@@ -1,10 +1,10 @@
-"""A stream at full speed for minutes: does memory stay flat, does the state stay flat, does a batch stay as fast?
+"""Run a stream at full speed for minutes and check that memory, state and batch time stay flat.
 
     python benchmarks/soak.py                 10 minutes, 10,000 groups
     python benchmarks/soak.py --minutes 2
 
-Each batch has 200,000 tuples, 20 of each group; the next starts when the one before is done. The first third is
-warm-up; after it, the last third is held against the middle one.
+Each batch has 200,000 rows, 20 per group; the next starts when the previous one is done. The first third is warm-up;
+then the last third is compared with the middle one.
 """
 
 import argparse
@@ -25,7 +25,7 @@ ROWS = 200_000
 
 
 def source(spark: SparkSession, groups: int) -> DataFrame:
-    """Tuples without end: every group once a second, `x` a slow wave with a phase of its own and some noise."""
+    """Return an endless stream: every group once per second, with `x` a slow wave with its own phase and some noise."""
     read = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", ROWS).option("numPartitions", 2)
     read = (
         read.option("startTimestamp", 1_700_000_000_000).option("advanceMillisPerBatch", 1000 * ROWS // groups).load()
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def watch(query: Any, seconds: float) -> list[dict[str, float]]:
-    """What each batch took, and how large the processes and the state were after it."""
+    """Return the time of each batch, and the sizes of the processes and the state after it."""
     sizes = alone.Watch()
     seen: list[dict[str, float]] = []
     begin = time.monotonic()

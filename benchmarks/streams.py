@@ -1,7 +1,7 @@
-"""Streams: the time of a micro-batch, by Windrow, by state for each group, and by Spark's own operators as the floor.
+"""Streams: the time of a micro-batch, for Windrow, for state per group, and for Spark's own operators as the floor.
 
-Every competitor reads the same files, one a batch, and writes nowhere. State for each group is given the easier work:
-it frames tuples as they arrive and buffers nothing for a watermark.
+Every competitor reads the same files, one per batch, and writes nowhere. State per group has the easier task: it frames
+rows as they arrive and buffers nothing for a watermark.
 """
 
 import shutil
@@ -22,21 +22,21 @@ from peers import LIMIT, MIN_COUNT
 RUN = "start timestamp, end timestamp, count long"
 RESULT = f"g int, {RUN}"
 WARM_UP = 2
-"""The first batches compile, and start from an empty state: they do not count."""
+"""The first batches compile kernels and start with an empty state; they do not count."""
 
 
 def windrow(stream: DataFrame) -> DataFrame:
-    """Windrow: put in order by the watermark."""
+    """Run Windrow with rows ordered by the watermark."""
     return wr.frames(stream, wr.Threshold(f"x > {LIMIT}", min_count=MIN_COUNT), on="ts", by="g")
 
 
 def windrow_ordered(stream: DataFrame) -> DataFrame:
-    """Windrow where order is promised: framed at once."""
+    """Run Windrow with ordered=True: rows are framed immediately."""
     return wr.frames(stream, wr.Threshold(f"x > {LIMIT}", min_count=MIN_COUNT), on="ts", by="g", ordered=True)
 
 
 def episodes(run: tuple | None, frames: Iterator[pd.DataFrame]) -> tuple[list[tuple], tuple | None]:
-    """The episodes that end, and the run that is open, as a Python loop over a group's tuples."""
+    """Return the finished episodes and the open run, with a Python loop over a group's rows."""
     rows = pd.concat(list(frames)).sort_values("ts")
     found = []
     for at, hit in zip(rows["ts"], rows["x"] > LIMIT, strict=True):
@@ -58,13 +58,13 @@ def frame_group(key: tuple, frames: Iterator[pd.DataFrame], state: GroupState) -
 
 
 def apply_with_state(stream: DataFrame) -> DataFrame:
-    """`applyInPandasWithState`: state for each group."""
+    """Run `applyInPandasWithState`, with state per group."""
     grouped = stream.groupBy("g")
     return grouped.applyInPandasWithState(frame_group, RESULT, RUN, "append", GroupStateTimeout.NoTimeout)
 
 
 class GroupProcessor(StatefulProcessor):
-    """The same with the newer operator."""
+    """The same logic with the newer operator."""
 
     def init(self, handle) -> None:
         self.run = handle.getValueState("run", RUN)
@@ -79,17 +79,17 @@ class GroupProcessor(StatefulProcessor):
 
 
 def transform_with_state(stream: DataFrame) -> DataFrame:
-    """`transformWithStateInPandas`: state for each group."""
+    """Run `transformWithStateInPandas`, with state per group."""
     return stream.groupBy("g").transformWithStateInPandas(GroupProcessor(), RESULT, "Append", "None")
 
 
 def count(stream: DataFrame) -> DataFrame:
-    """Spark's own count of each group."""
+    """Run Spark's own count per group."""
     return stream.groupBy("g").count()
 
 
 def sessions(stream: DataFrame) -> DataFrame:
-    """Spark's own sessions."""
+    """Run Spark's own session windows."""
     return stream.groupBy("g", F.session_window("ts", "30 seconds")).count()
 
 
@@ -105,7 +105,7 @@ PER_GROUP = ("applyInPandasWithState", "transformWithStateInPandas")
 
 
 def seconds_a_batch(spark: SparkSession, folder: Path, name: str) -> float:
-    """The median time of a batch, after the first ones."""
+    """Return the median time of a batch, without the first ones."""
     make, mode = COMPETITORS[name]
     schema = spark.read.parquet(str(folder)).schema
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))

@@ -1,12 +1,12 @@
-"""What a window costs in each exact synopsis beside the rolling functions of other libraries, on the same elements.
+"""Measure what a window costs in each exact synopsis and in the rolling functions of other libraries.
 
-Nanoseconds an element for taking it in and answering after each slide, and the bytes that the window takes. Run by
-`python benchmarks/run.py synopses`, or alone, which needs no Spark: `python benchmarks/synopses.py`.
+Nanoseconds per value, for adding it and answering after each slide, and the bytes of the window. Run by
+`python benchmarks/run.py synopses`, or alone without Spark: `python benchmarks/synopses.py`.
 """
 
 import os
 
-os.environ.setdefault("POLARS_MAX_THREADS", "1")  # all are measured on one core
+os.environ.setdefault("POLARS_MAX_THREADS", "1")  # everything is measured on one core
 
 import argparse
 import inspect
@@ -48,9 +48,9 @@ POLARS = {"sum": "rolling_sum", "max": "rolling_max", "variance": "rolling_var",
 PANDAS = {"sum": "sum", "max": "max", "variance": "var", "median": "median"}
 BOTTLENECK = {"sum": "move_sum", "max": "move_max", "variance": "move_var", "median": "move_median"}
 DUCKDB_ROWS = 200_000
-"""DuckDB takes microseconds a row, so it is given fewer of them."""
+"""DuckDB takes microseconds per row, so it gets fewer of them."""
 QUICK = 0.05
-"""Seconds up to which a run is repeated more often."""
+"""Runs below this many seconds are repeated more often."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Work:
 
 
 def work(rows: int) -> Iterator[Work]:
-    """All that is measured; a stream is at least three windows long."""
+    """Yield everything to measure; a stream is at least three windows long."""
     values = np.random.default_rng(7).normal(size=max(rows, 3 * max(WINDOWS)))
     for aggregate in AGGREGATES:
         for window in WINDOWS:
@@ -77,7 +77,7 @@ def work(rows: int) -> Iterator[Work]:
 
 
 def synopses(job: Work) -> dict[str, Callable[[], object]]:
-    """How each synopsis that is fit for it is made; recomputation is left out where it would take minutes."""
+    """Return constructors of the synopses that apply; recomputation is left out where it would take minutes."""
     aggregate, retention = AGGREGATES[job.aggregate], Retention(job.window)
     if job.aggregate == "median":
         return {"Ordered": partial(Ordered, aggregate, retention)}
@@ -95,7 +95,7 @@ def synopses(job: Work) -> dict[str, Callable[[], object]]:
 
 
 def peers(job: Work) -> dict[str, tuple[Callable[[], object], int]]:
-    """The same work by others, and on how many rows; those that cannot slide by more than one are left out."""
+    """Return the same work by other libraries, with their row counts; those that only slide by one are left out."""
     x, window, name = job.x, job.window, job.aggregate
     found: dict[str, tuple[Callable[[], object], int]] = {}
     options = {} if name in ("sum", "max", "median") else {"ddof": 1}
@@ -120,20 +120,20 @@ def in_duckdb(name: str, window: int, x: np.ndarray) -> object:
 
 
 def measure(rows: int, rounds: int, report: Callable[[str], object] = lambda line: None) -> Iterator[tuple[str, ...]]:
-    """A line for each synopsis and each peer: the work, who, nanoseconds, bytes, times the best peer's time."""
+    """Yield a line per synopsis and peer: the work, the name, nanoseconds, bytes, and the ratio to the best peer."""
     on = np.arange(max(rows, 3 * max(WINDOWS)))
     for job in work(rows):
         bytes_of, runs, sizes = {}, {}, {}
         for name, make in synopses(job).items():
             synopsis = make()
-            synopsis.roll(on[: job.x.size], job.x, job.every)  # compiles it, and fills the window
+            synopsis.roll(on[: job.x.size], job.x, job.every)  # compiles it and fills the window
             bytes_of[name], sizes[name] = synopsis.nbytes, job.x.size
             runs[name] = lambda make=make, job=job: make().roll(on[: job.x.size], job.x, job.every)
         others = peers(job)
         runs |= {name: run for name, (run, _) in others.items()}
         sizes |= {name: n for name, (_, n) in others.items()}
         timings = timing.race(runs, rounds, warm_up=False, report=lambda line, job=job: report(f"{job.name}: {line}"))
-        # What takes milliseconds is as noisy as it is quick to repeat.
+        # Runs of milliseconds are noisy, but quick to repeat.
         quick = {name: run for name, run in runs.items() if timings[name].median < QUICK}
         for name, more in timing.race(quick, 5 * rounds, warm_up=False).items():
             timings[name].seconds += more.seconds
@@ -145,7 +145,7 @@ def measure(rows: int, rounds: int, report: Callable[[str], object] = lambda lin
 
 
 def table(rows: int, rounds: int, report: Callable[[str], object] = lambda line: None) -> str:
-    """All measurements in one table."""
+    """Return all measurements in one table."""
     lines = [f"Rolling work, {rows:,} elements or three windows: nanoseconds an element (median), bytes"]
     lines.append(f"{'':44}{'':16}{'ns':>12}{'bytes':>16}{'/best peer':>12}")
     before = ""
@@ -169,11 +169,11 @@ ASKED = {
     "BoundedPrioritySample": (wr.mean("x"), 10_000, 20_000),
     "PaneReservoirs": (wr.mean("x"), 10_000, 5_000),
 }
-"""The aggregate, the window and the number of elements to ask a synopsis with; those that are quick sum 200,000."""
+"""The aggregate, the window and the number of values for each synopsis; the quick ones sum 200,000 values."""
 
 
 def answers(rounds: int, report: Callable[[str], object] = lambda line: None) -> str:
-    """What an answer at a moment, as `wr.slide` asks for them, costs beside one of a roll."""
+    """Compare the cost of answers at moments, as `wr.slide` requests them, with those of a roll."""
     lines = ["Answers at moments and answers of a roll, slide 1: nanoseconds an answer"]
     lines.append(f"{'':44}{'window':>12}{'roll':>12}{'answers':>12}{'/roll':>12}")
     for kind in SYNOPSES:
@@ -192,7 +192,7 @@ def answers(rounds: int, report: Callable[[str], object] = lambda line: None) ->
 
 
 def _made(kind: type[Synopsis], aggregate: wr.AggregateFunction, window: int) -> Synopsis:
-    """A synopsis over the last `window` moments, or over as many elements where it does not keep to time."""
+    """Create a synopsis over the last `window` moments, or over as many values if it does not support time."""
     accuracy = Accuracy(0.0 if kind.exact else 0.05, 0.0 if kind.deterministic else 0.01)
     if kind is GreenwaldKhanna:
         return GreenwaldKhanna(aggregate, accuracy=accuracy)
@@ -210,7 +210,7 @@ APPROXIMATE = {
 
 
 def approximate(report: Callable[[str], object] = lambda line: None) -> str:
-    """What approximate synopses cost, at windows of all sizes; none of the peers has any."""
+    """Return the costs of approximate synopses at windows of all sizes; no peer has any."""
     lines = ["Approximate synopses, ε 0.01, δ 0.001 where drawn at random: nanoseconds an element, bytes"]
     lines.append(f"{'':44}{'':24}{'slide 1':>12}{'slide R/10':>14}{'update':>14}{'bytes':>12}")
     for name, aggregate in APPROXIMATE.items():
@@ -227,7 +227,7 @@ def approximate(report: Callable[[str], object] = lambda line: None) -> str:
 
 
 def _greenwald_khanna() -> float:
-    """Nanoseconds an element; it keeps to no window."""
+    """Return nanoseconds per value; it has no window."""
     x = np.random.default_rng(7).random(2_000_000)
     make = partial(GreenwaldKhanna, APPROXIMATE["median"], accuracy=Accuracy(0.01))
     make().update(np.arange(10), x[:10])
@@ -240,7 +240,7 @@ def _approximate(aggregate: wr.AggregateFunction, window: int, kind: type[Synops
     data = WHOLE if name == "heavy hitters" or kind is ExponentialHistogram else "uniform"
     works = [Workload(aggregate, window, slide, 0.01, delta, data=data) for slide in (1, window // 10)]
     if kind.exact or works[0].why_not(kind) or kind is PrioritySample:
-        return None  # a priority sample of so many items takes milliseconds an element
+        return None  # a priority sample of this size takes milliseconds per value
     one, tenth = (planner.measure(work, kind, planner.QUICK) for work in works)
     return f"{one.time:>12,.0f}{tenth.time / works[1].slide:>14,.1f}{tenth.update:>14,.1f}{tenth.bytes:>12,}"
 

@@ -1,7 +1,7 @@
-"""Times competitors in interleaved rounds and prints them as a table.
+"""Time competitors in interleaved rounds and print them as a table.
 
-Interleaving spreads whatever the machine does beside us over all competitors. The median is what is compared; the
-minimum shows how quiet the machine was.
+Interleaving spreads other load on the machine over all competitors. Medians are compared; the minimum shows how quiet
+the machine was.
 """
 
 import statistics
@@ -14,7 +14,7 @@ WIDTH = 100
 
 @dataclass
 class Timing:
-    """The seconds of one competitor, a number a round."""
+    """The seconds of one competitor, one number per round."""
 
     name: str
     seconds: list[float] = field(default_factory=list)
@@ -34,7 +34,7 @@ def race(
     warm_up: bool = True,
     report: Callable[[str], object] = lambda line: None,
 ) -> dict[str, Timing]:
-    """Runs all competitors once a round, starting with another one each round; a first round can go uncounted."""
+    """Run all competitors once per round, starting with a different one each time; the warm-up is not counted."""
     timings = {name: Timing(name) for name in competitors}
     names = list(competitors)
     for number in range(-1 if warm_up else 0, rounds):
@@ -54,7 +54,7 @@ def _seconds(run: Callable[[], object]) -> float:
 
 
 def table(title: str, timings: Mapping[str, Timing], against: Mapping[str, str]) -> str:
-    """The timings, fastest first, with a column of ratios for each heading in `against` (heading: competitor).
+    """Return the timings, fastest first, with a column of ratios for each heading in `against` (heading: competitor).
 
     A ratio is the row's median over that competitor's: 2.00 means twice as slow.
     """
