@@ -1,4 +1,4 @@
-"""Prints catalogue.md: schemes, aggregates, windows and synopses as their classes declare them."""
+"""Print catalogue.md: schemes, aggregates, windows and synopses as their classes declare them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ AGGREGATE_COLUMNS = [
 
 SYNOPSIS_COLUMNS = ["synopsis", "what it is", "retention", "answers", "time", "space", "error", "aggregates", "source"]
 LIKELY = Accuracy(eps=0.1, delta=0.01)
-"""An accuracy that approximate synopses can promise; exact ones take any."""
+"""An accuracy that approximate synopses can guarantee; exact ones accept any."""
 KINDS = ("exact", "approximate, deterministic", "approximate, randomised")
 UNITS = {"time": "time", "rows": "tuples", "times": "distinct times"}
 
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def page() -> Iterator[str]:
-    """The lines of the page."""
+    """Yield the lines of the page."""
     yield "# Catalogue"
     yield "\nMade by `make catalogue` from the classes; do not edit.\n"
     yield "## Schemes\n"
@@ -96,7 +96,7 @@ def page() -> Iterator[str]:
 
 
 def windows() -> Iterator[str]:
-    """The lines about windows."""
+    """Yield the lines about windows."""
     yield "\n## Windows\n"
     yield row(["window", "what it is", "counted in", "options"])
     yield row(["---"] * 4)
@@ -106,7 +106,7 @@ def windows() -> Iterator[str]:
 
 
 def synopses() -> Iterator[str]:
-    """The lines about synopses."""
+    """Yield the lines about synopses."""
     yield "\n## Synopses\n"
     yield (
         "What is kept of a sliding window of R elements. A partial is the state of an aggregate; k is the size of a\n"
@@ -133,7 +133,7 @@ def synopses() -> Iterator[str]:
 
 
 def taxonomy() -> Iterator[str]:
-    """The lines that sort the synopses: as the thesis does in section 4.8, and by what they can tell."""
+    """Yield the lines that classify the synopses: as in the thesis' section 4.8, and by aggregate."""
     yield "\n### Taxonomy\n"
     for heading, retention in (("Fixed number of elements", "count"), ("Variable number of elements", "time")):
         yield f"- {heading} (retention by {retention})"
@@ -150,26 +150,26 @@ def taxonomy() -> Iterator[str]:
 
 
 def keeps(synopsis: type[Synopsis], aggregate: type[AggregateFunction]) -> bool:
-    """Whether a synopsis says that it can tell an aggregate, over some retention or over none."""
+    """Return whether a synopsis supports an aggregate, over some retention or none."""
     retentions: list[Any] = [Retention(100, kind) for kind in synopsis.retentions] or [None]
     made = example_aggregate(aggregate)
     return any(synopsis.why_not(made, retention, LIKELY) is None for retention in retentions)
 
 
 def kind_of(synopsis: type[Synopsis]) -> str:
-    """Whether the answers of a synopsis are exact, and if not, whether their error is certain to be in bounds."""
+    """Return whether a synopsis is exact, and if not, whether its error bound is deterministic."""
     if synopsis.exact:
         return "exact"
     return f"approximate, {'deterministic' if synopsis.deterministic else 'randomised'}"
 
 
 def names(found: Iterable[type[Synopsis]]) -> str:
-    """The names of synopses."""
+    """Join the names of synopses."""
     return ", ".join(f"`{synopsis.__name__}`" for synopsis in found) or "-"
 
 
 def aggregate_cells(aggregate: type[AggregateFunction]) -> list[str]:
-    """The cells of one aggregate's row."""
+    """Return the cells of one aggregate's row."""
     made = example_aggregate(aggregate)
     return [
         f"`{made!r}`",
@@ -188,7 +188,7 @@ def aggregate_cells(aggregate: type[AggregateFunction]) -> list[str]:
 
 
 def state_of(aggregate: AggregateFunction) -> str:
-    """What is kept of the values of a frame."""
+    """Describe the state that an aggregate stores per frame."""
     size = len(aggregate.zero_state(False))
     if aggregate.form == "values":
         return "the different values and their counts" + ("; with eps a summary" if aggregate.ranks_suffice else "")
@@ -196,29 +196,29 @@ def state_of(aggregate: AggregateFunction) -> str:
 
 
 def listed(words: frozenset[str]) -> str:
-    """Words in alphabetical order."""
+    """Join words in alphabetical order."""
     return ", ".join(sorted(words)) or "-"
 
 
 def first_line(cls: type) -> str:
-    """The first sentence of a docstring."""
+    """Return the first line of a docstring."""
     return (inspect.getdoc(cls) or "").splitlines()[0]
 
 
 def default(item: Field[object]) -> str:
-    """What an option is if it is not given."""
+    """Return the default of an option."""
     if item.default is not MISSING:
         return f"`{item.default!r}`"
     return "`{}`" if item.default_factory is not MISSING else "must be given"
 
 
 def yes(truth: bool) -> str:
-    """Yes or no."""
+    """Return "yes" or "no"."""
     return "yes" if truth else "no"
 
 
 def row(cells: list[str]) -> str:
-    """One row of a table."""
+    """Return one row of a table."""
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 

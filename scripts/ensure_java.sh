@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes sure that Spark will find Java 17 or newer: by JAVA_HOME, else on the PATH, else from the package manager.
+# Ensure that Spark finds Java 17 or newer: in JAVA_HOME, otherwise on the PATH, otherwise from the package manager.
 set -euo pipefail
 
 needed=17
 
-# The major version of a java binary, or 0 if it does not run.
+# Print the major version of a java binary, or 0 if it does not run.
 major() {
   local line
   line=$("$1" -version 2>&1 | grep -m 1 ' version "') || { echo 0; return; }
@@ -28,7 +28,7 @@ install_from_apt() {
   return 1
 }
 
-# Spark obeys JAVA_HOME before the PATH, so a wrong one cannot be passed over in silence.
+# Spark prefers JAVA_HOME to the PATH, so a wrong one must not be ignored silently.
 if [[ -n "${JAVA_HOME:-}" ]]; then
   (($(major "$JAVA_HOME/bin/java") >= needed)) && exit 0
   fail "Windrow needs Java $needed or newer, and JAVA_HOME ($JAVA_HOME) has none: set it to one, or unset it."

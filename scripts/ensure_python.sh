@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Says in one line what is missing when this Python cannot build the virtual environment.
+# Report in one line what is missing if this Python cannot create the virtual environment.
 set -euo pipefail
 
 python=${1:-python3}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Looks for redis-server, which the tests of `redis_streams` start, or installs it; without it those tests are skipped.
+# Find redis-server, which the tests of `redis_streams` start, or install it; without it those tests are skipped.
 set -euo pipefail
 
 install_from_apt() {
