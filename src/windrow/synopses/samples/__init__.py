@@ -1,1 +1,1 @@
-"""Samples of a window, and estimates from them."""
+"""Random samples of a window, and estimates from them."""

@@ -1,7 +1,7 @@
-"""Samples as synopses: some elements of the window, drawn at random, and what they tell of all of them.
+"""The base of samples: values of the window drawn at random, and estimates for the whole window from them.
 
-Means, variances, standard deviations and quantiles are those of the sample; counts and sums are scaled by the size of
-the window, which is known where it is a number of elements and else kept in an exponential histogram, within eps / 2.
+Means, variances, standard deviations and quantiles are those of the sample. Counts and sums are scaled by the size of
+the window. It is known if the retention is a count; otherwise an exponential histogram estimates it within eps / 2.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ TELLS: dict[type[AggregateFunction], int] = {
     Median: QUANTILE,
     Quantile: QUANTILE,
 }
-"""What a sample can tell, and how the kernels call it."""
+"""The aggregates that a sample can estimate, and their codes in the kernels."""
 
 
 class Estimate(NamedTuple):
-    """What a sample tells, and how many items it has."""
+    """An estimate and the number of items of the sample behind it."""
 
     value: Any
     size: int
 
 
 def sample_size(accuracy: Accuracy) -> int:
-    """How many items tell quantiles within eps with probability 1 - delta: eps⁻² · log₂(1 / (eps · delta)), rounded.
+    """Return how many items give quantiles within eps with probability 1 - delta: eps⁻² · log₂(1 / (eps · delta)).
 
     >>> sample_size(Accuracy(eps=0.05, delta=0.01))
     4386
@@ -54,22 +54,22 @@ def sample_size(accuracy: Accuracy) -> int:
 
 
 class Sample(Estimator):
-    """What the samples share. Make one by `Sample(aggregate, retention, accuracy, seed=…, size=…)`.
+    """A random sample of a window. Create one with `Sample(aggregate, retention, accuracy, seed=…, size=…)`.
 
     Parameters
     ----------
     aggregate, retention, accuracy
         As for every synopsis.
     seed
-        Of the random numbers: the same seed and the same elements give the same sample.
+        The seed of the random numbers: the same seed and the same values give the same sample.
     size
-        How many items it has, at most or as expected; without it, as many as the accuracy asks for.
+        The maximum or expected number of items; by default, as many as the accuracy requires.
     """
 
     deterministic: ClassVar[bool] = False
     error: ClassVar[str] = "ε·R ranks, with probability 1 - δ; of other aggregates, by the spread of values"
     rings: ClassVar[tuple[str, ...]] = ()
-    """The arrays of its state that get longer, in their last dimension, when there is no more room."""
+    """The arrays of the state whose last dimension grows when there is no more room."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Sample(Estimator):
 
     @classmethod
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
-        """Why this synopsis does not apply: what a sample cannot tell, another retention, or too much asked for."""
+        """Return why this synopsis does not apply: the aggregate, the retention or the accuracy is not supported."""
         if type(aggregate) not in TELLS:
             return f"a sample tells {', '.join(kind.__name__.lower() for kind in TELLS)} only"
         if retention.kind not in cls.retentions:
@@ -108,41 +108,41 @@ class Sample(Estimator):
 
     @classmethod
     def unsure(cls, aggregate: AggregateFunction) -> str | None:
-        """Why the error is no bound: the size of a sample is that for ranks."""
+        """Return why the error is not guaranteed: the size of a sample is chosen for ranks."""
         if TELLS.get(type(aggregate)) == QUANTILE:
             return None
         return "its error depends on the spread of the values"
 
     @abstractmethod
     def _empty(self) -> Any:
-        """The state of a sample of no elements: a named tuple of arrays."""
+        """Return the state of an empty sample: a named tuple of arrays."""
 
     def _capacity(self) -> int:
-        """How many slots there are for items."""
+        """Return the number of slots for items."""
         return self.size
 
     def _grow(self, elements: Elements, at: int) -> None:
-        """Make more room; this one does it for the number of elements in a window of time."""
+        """Make more room, here for the number of values in a time window."""
         self.common = self.common._replace(counts=self.common.counts.grown())
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """What a saved state must have been made with, to go on from it."""
+        """The arguments that a saved state must match."""
         more = {"delta": self.accuracy.delta, "seed": self.seed, "size": self.size}
         return {**super().arguments, **more}
 
     def estimate(self) -> Estimate:
-        """What the sample tells of the window now, and how many items it has."""
+        """Return the estimate for the window, and the number of items behind it."""
         return Estimate(self.query(), int(self.common.slots.cursors[SIZE]))
 
     def items(self) -> Array:
-        """The elements in the sample now, in no order."""
+        """Return the values in the sample, in no particular order."""
         self.query()
         return self.common.slots.values[self.common.slots.filled]
 
     @property
     def nbytes(self) -> int:
-        """The memory that the state takes."""
+        """The memory used by the state, in bytes."""
         common = self.common
         parts = (self.kept, common.slots, common.counts, (common.clock, common.random))
         return sum(array.nbytes for part in parts for array in part)
@@ -166,12 +166,12 @@ class Sample(Estimator):
         self._check_kept(kept, filled.view(np.bool_), clock)
 
     def _slots(self, kept: Any) -> int:
-        """How many slots there are for the items of a state."""
+        """Return the number of slots for the items of a state."""
         return self._capacity()
 
     @abstractmethod
     def _check_kept(self, kept: Any, filled: Array, clock: Array) -> None:
-        """Refuse a saved state of the sample, of the right shapes, that a kernel could leave or never finish with."""
+        """Raise for a saved state, of the right shapes, with which a kernel would run out of bounds or never finish."""
 
     def _restore(self, arrays: dict[str, Array]) -> None:
         self.kept = unnamed("kept", type(self.kept), arrays)
@@ -184,7 +184,7 @@ class Sample(Estimator):
 
 
 def check_probability(option: str, value: Any) -> float:
-    """A number above 0 and up to 1, or a refusal."""
+    """Return `value` as a float; raise unless it is above 0 and at most 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not 0 < value <= 1:
         raise SpecError(f"{option}: {value!r} must be a number above 0 and up to 1")
     return float(value)

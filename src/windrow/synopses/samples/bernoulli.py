@@ -1,7 +1,7 @@
-"""Bernoulli sampling over a window: each element is in the sample with the same probability, whatever else is.
+"""Bernoulli sampling over a window: each value is in the sample with the same probability, independently of all others.
 
-The thesis' section 4.5.1. How many elements are passed over until the next one is taken is drawn at once, so an element
-that is not taken costs next to nothing. Items leave the sample when they leave the window.
+The thesis' section 4.5.1. The number of values skipped until the next one is taken is drawn at once, so a skipped value
+costs almost nothing. Items leave the sample when they leave the window.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from windrow.synopses.samples.slots import Slots, drop_item, put_item
 from windrow.synopses.samples.window import SEEN, Common, can_tick, give_answer, go_on, lags, tick
 
 FIRST, HELD, NEXT = range(3)
-"""The cursors: the slot of the oldest item, the number of items, and which element is taken next."""
+"""Cursors: the slot of the oldest item, the number of items, and the number of the next value taken."""
 ROOM = 64
 
 
 class Ring(NamedTuple):
-    """The moments of the items, which are in the slots in the order of a ring."""
+    """The times of the items, which are in the slots in ring order."""
 
     stamp: Array
     cursors: Array
@@ -77,15 +77,15 @@ def _roll(ring: Ring, common: Common, probability: float, on: Array, x: Array, d
 
 
 class BernoulliSample(Sample):
-    """A sample in which each element of the window is with the same probability, independently of all others.
+    """A sample that contains each value of the window with the same probability, independently of all others.
 
     Parameters
     ----------
     aggregate, retention, accuracy, seed, size
-        As for every sample; of the number of items, `size` is the one expected.
+        As for every sample; `size` is the expected number of items.
     probability
-        Of an element to be in the sample. Without it, `size` divided by the number of elements in the window; in a
-        window of time that number is not known beforehand, so it must be given.
+        The probability of a value to be in the sample. By default, `size` divided by the number of values in the
+        window. Required for a time window, whose number of values is not known in advance.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class BernoulliSample(Sample):
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """What a saved state must have been made with, to go on from it."""
+        """The arguments that a saved state must match."""
         return {**super().arguments, "probability": self.probability}
 
     def _empty(self) -> Ring:

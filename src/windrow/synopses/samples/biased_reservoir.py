@@ -1,14 +1,15 @@
-"""Biased reservoir sampling: a sample that prefers recent elements, and needs to know nothing about the window.
+"""Biased reservoir sampling: a sample that prefers recent values and needs to know nothing about the window.
 
-Aggarwal, "On biased reservoir sampling in the presence of stream evolution"; the thesis' section 4.5.3. Every element
-enters a reservoir of ceil(1 / (1 - exp(-λ))) places. With a probability of the filled fraction of it, it takes the
-place of a random item, else a free place. So an element of age a is in it with probability exp(-λ · a), about.
+Aggarwal, "On biased reservoir sampling in the presence of stream evolution"; the thesis' section 4.5.3. Every value
+enters a reservoir of ceil(1 / (1 - exp(-λ))) places. With a probability equal to the filled fraction, it replaces a
+random item, otherwise it takes a free place. A value of age a is thus in the reservoir with a probability of about
+exp(-λ · a).
 
-A reservoir of fewer places than λ asks for lets an element in only with the probability by which it is too small.
+A reservoir with fewer places than λ requires admits each value with the ratio of the two sizes as its probability.
 
-Nothing makes an item leave when it leaves the window, so a reservoir as large as the window, or larger, tells in good
-part of elements that are no longer in it. That is why the thesis saw errors above eps (table 6.9). So the moments of
-the items are kept, and those that have left the window are not told of, unless asked for by `forget=False`.
+Items do not leave the reservoir when they leave the window, so many items of a reservoir as large as the window, or
+larger, are no longer in it. This is why the thesis saw errors above eps (table 6.9). Windrow stores the times of the
+items and ignores those that have left the window, unless `forget=False`.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ from windrow.synopses.samples.slots import drop_item, put_item
 from windrow.synopses.samples.window import Common, can_tick, give_answer, go_on, lags, tick
 
 FILLED, OLDEST, NEWEST = range(3)
-"""The cursors: places filled, and the oldest and newest item in the window (-1: none)."""
+"""Cursors: places filled, and the oldest and newest item in the window (-1: none)."""
 
 
 class Reservoir(NamedTuple):
-    """The moments of the items, and the links between those in the window, in the order of time."""
+    """The times of the items, and links between those in the window, in time order."""
 
     stamp: Array
     older: Array
@@ -76,7 +77,7 @@ def _unlink(reservoir: Reservoir, place: int) -> None:
 
 @njit(cache=True, **INLINED)
 def _enter(reservoir: Reservoir, common: Common, moment: int, x: float) -> None:
-    """Let an element enter: a random place is taken if it is filled, else the next free one."""
+    """Add a value: it replaces the item at a random place if that is filled, otherwise it takes the next free one."""
     cursors = reservoir.cursors
     place = below(common.random, reservoir.stamp.size)
     if place >= cursors[FILLED]:
@@ -131,17 +132,17 @@ def _roll(
 
 
 class BiasedReservoir(Sample):
-    """A sample that prefers recent elements, of those in the window.
+    """A sample of the values in the window that prefers recent ones.
 
     Parameters
     ----------
     aggregate, retention, accuracy, seed, size
         As for every sample; `size` is the number of places.
     rate
-        λ: how fast elements lose their chance to be in the sample. Without it, so fast that the `size` places are just
-        enough, about 1 / size. With it, there are ceil(1 / (1 - exp(-λ))) places, or `size` if that is fewer.
+        λ: how fast values lose their chance to be in the sample. By default, so fast that the `size` places just
+        suffice, about 1 / size. If given, there are ceil(1 / (1 - exp(-λ))) places, or `size` if that is fewer.
     forget
-        Whether items that have left the window are no longer told of.
+        Whether to ignore items that have left the window.
 
     Examples
     --------
@@ -182,12 +183,12 @@ class BiasedReservoir(Sample):
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """What a saved state must have been made with, to go on from it."""
+        """The arguments that a saved state must match."""
         return {**super().arguments, "rate": self.rate, "forget": self.forget}
 
     @classmethod
     def unsure(cls, aggregate: AggregateFunction) -> str | None:
-        """Why the error is no bound: older elements are seldom in it."""
+        """Return why the error is not guaranteed: older values are underrepresented."""
         return "its error has no bound where values depend on their age"
 
     def _empty(self) -> Reservoir:
@@ -206,7 +207,7 @@ class BiasedReservoir(Sample):
 
 
 def capacity_for(rate: float) -> int:
-    """How many places a reservoir has whose items lose their chance at this rate.
+    """Return the number of places of a reservoir whose items lose their chance at this rate.
 
     >>> capacity_for(0.5)
     3

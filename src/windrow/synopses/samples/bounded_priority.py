@@ -1,10 +1,11 @@
-"""Bounded-space priority sampling: a sample without replacement of a window of any kind, in room for twice its size.
+"""Bounded-space priority sampling: a sample without replacement of any window, in space for twice its size.
 
-Gemulla, Lehner, "Sampling time-based sliding windows in bounded space"; the thesis' section 4.5.2. Every element gets a
-random priority. Candidates are the elements of the window, at most `size`, of the highest priorities among those that
-came while there was a place for them. Candidates that leave the window stay for one more length of it as tests: what
-came in their time and had a lower priority may have been passed over because of them. The sample is the candidates that
-are among the `size` highest priorities of candidates and tests together. It has at most `size` items, possibly none.
+Gemulla, Lehner, "Sampling time-based sliding windows in bounded space"; the thesis' section 4.5.2. Every value gets a
+random priority. The candidates are at most `size` values of the window, those with the highest priorities among the
+values that arrived while there was a place for them. Candidates that leave the window stay for one more window length
+as tests: values that arrived in their time with a lower priority may have been rejected because of them. The sample is
+the candidates among the `size` highest priorities of candidates and tests together. It has at most `size` items,
+possibly none.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from windrow.synopses.samples.sorting import select
 from windrow.synopses.samples.window import Common, can_tick, give_answer, go_on, lags, tick
 
 HELD, OLDEST, NEWEST = range(3)
-"""The cursors of a set: how many elements, the place of the oldest and of the newest (-1: none)."""
+"""Cursors of a set: the number of values, the place of the oldest and of the newest (-1: none)."""
 
 
 class Ranked(NamedTuple):
-    """A set of elements in numbered places, linked in the order of time, and in a heap with the lowest priority on top.
+    """A set of values in numbered places, linked in time order, and in a heap with the lowest priority on top.
 
-    The part of the heap past its end is the places that are free.
+    The part of the heap past its end lists the free places.
     """
 
     stamp: Array
@@ -45,12 +46,12 @@ class Ranked(NamedTuple):
     newer: Array
     heap: Array
     rank: Array
-    """Where in the heap the element of a place is."""
+    """The position in the heap of the value at each place."""
     cursors: Array
 
     @classmethod
     def make(cls, size: int) -> Ranked:
-        """No elements, and room for so many."""
+        """Return an empty set with room for `size` values."""
         whole = np.zeros((4, size), np.int64)
         places = np.arange(size)
         return cls(
@@ -59,7 +60,7 @@ class Ranked(NamedTuple):
 
 
 class Sets(NamedTuple):
-    """Candidates and tests, one after the other, and whether they have changed since the sample was last told."""
+    """Candidates and tests, in this order, and whether they have changed since the sample was last computed."""
 
     stamp: Array
     value: Array
@@ -105,7 +106,7 @@ def _sink(s: Ranked, at: int) -> None:
 
 @njit(cache=True, **INLINED)
 def _add(s: Ranked, moment: int, x: float, priority: float) -> None:
-    """Add the newest element to a set that has room for it."""
+    """Add the newest value to a set that has room for it."""
     at, newest = s.cursors[HELD], s.cursors[NEWEST]
     place = s.heap[at]
     s.stamp[place], s.value[place], s.priority[place] = moment, x, priority
@@ -121,7 +122,7 @@ def _add(s: Ranked, moment: int, x: float, priority: float) -> None:
 
 @njit(cache=True, **INLINED)
 def _remove(s: Ranked, place: int) -> None:
-    """Remove the element at a place; what was written there stays readable until the next one is added."""
+    """Remove the value at a place; its fields stay readable until the next one is added."""
     older, newer = s.older[place], s.newer[place]
     if older >= 0:
         s.newer[older] = newer
@@ -142,7 +143,7 @@ def _remove(s: Ranked, place: int) -> None:
 
 @njit(cache=True, **INLINED)
 def _offer(s: Ranked, moment: int, x: float, priority: float) -> int:
-    """Add an element if there is room, or in place of one of lower priority: its place (-1: none)."""
+    """Add a value if there is room, or instead of one of lower priority; return its place (-1: none)."""
     if s.cursors[HELD] == s.heap.size:
         lowest = s.heap[0]
         if priority <= s.priority[lowest]:
@@ -154,10 +155,10 @@ def _offer(s: Ranked, moment: int, x: float, priority: float) -> int:
 
 @njit(cache=True, **INLINED)
 def _expire(candidates: Ranked, tests: Ranked, common: Common, moment: int) -> bool:
-    """Drop the tests that left the window a length ago, and make tests of the candidates that have left it since.
+    """Drop the tests that left the window a length ago, and turn the candidates that have left since into tests.
 
-    All tests were candidates a length ago, at the same time, so there is always room for them. That holds only if those
-    that left before are dropped first: one of them, in the way of a new test, would bias the sample.
+    All tests were candidates at the same time, a length ago, so there is always room for them. This requires dropping
+    the expired ones first: if one of them blocked a new test, the sample would be biased.
     """
     changed = False
     out = horizon(moment, common.length)
@@ -178,7 +179,7 @@ def _expire(candidates: Ranked, tests: Ranked, common: Common, moment: int) -> b
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def _tell(candidates: Ranked, tests: Ranked, scratch: Array, common: Common) -> None:
-    """Let the items of the sample be the candidates that are among the highest of candidates and tests together."""
+    """Make the sample the candidates that are among the highest priorities of candidates and tests together."""
     c, t, size = candidates.cursors[HELD], tests.cursors[HELD], candidates.heap.size
     least = 0.0
     if c + t > size:
@@ -198,7 +199,7 @@ def _tell(candidates: Ranked, tests: Ranked, scratch: Array, common: Common) -> 
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def _refresh(candidates: Ranked, tests: Ranked, changed: Array, scratch: Array, common: Common) -> None:
-    """Let the items of the sample be those of now."""
+    """Recompute the items of the sample if anything has changed."""
     if changed[0]:
         _tell(candidates, tests, scratch, common)
         changed[0] = 0
@@ -236,7 +237,7 @@ def _roll(
             changed[0] = 1
         place = _offer(candidates, moment, x[i], uniform(common.random))
         if place >= 0:
-            # The place may have been that of an item of the sample, which has now gone.
+            # The place may have held an item of the sample, which is now gone.
             if common.slots.filled[place]:
                 drop_item(common.slots, place)
             changed[0] = 1
@@ -244,12 +245,12 @@ def _roll(
 
 
 class BoundedPrioritySample(Sample):
-    """A sample without replacement of a window of any kind, of at most `size` items, possibly none.
+    """A sample without replacement of any window, of at most `size` items, possibly none.
 
     Parameters
     ----------
     aggregate, retention, accuracy, seed, size
-        As for every sample. Ask `estimate` for the number of items along with what they tell.
+        As for every sample. `estimate` returns the number of items along with the estimate.
 
     Examples
     --------
@@ -269,7 +270,7 @@ class BoundedPrioritySample(Sample):
 
     @classmethod
     def unsure(cls, aggregate: AggregateFunction) -> str | None:
-        """Why the error is no bound: the size of the sample is none."""
+        """Return why the error is not guaranteed: the size of the sample is not."""
         return "it may have fewer items than its error takes, or none"
 
     def _empty(self) -> Sets:
@@ -294,7 +295,7 @@ class BoundedPrioritySample(Sample):
 
 
 def _check_ranked(s: Ranked) -> None:
-    """Refuse a saved set whose heap or links do not hold each of its elements once."""
+    """Raise unless the heap and the links of a saved set hold each of its values once."""
     size, (held, oldest, newest) = s.heap.size, s.cursors.tolist()
     check_that(0 <= held <= size, f"at most {size} elements, got {held}")
     check_that((np.sort(s.heap) == np.arange(size)).all(), "each place once in the heap")
@@ -306,7 +307,7 @@ def _check_ranked(s: Ranked) -> None:
 
 
 def _check_room(candidates: Ranked, tests: Ranked, length: int) -> None:
-    """Refuse sets of which more elements would be tests at a time than there is room for."""
+    """Raise for sets of which more values would be tests at a time than there is room for."""
     became = np.sort(candidates.stamp[candidates.heap[: candidates.cursors[HELD]]])
     every = np.sort(np.concatenate([tests.stamp[tests.heap[: tests.cursors[HELD]]], became]))
     out = np.where(became >= LEAST + length, became - length, LEAST)

@@ -1,16 +1,15 @@
-"""Chain sampling: a sample with replacement of the last R elements, each item with its successors at hand.
+"""Chain sampling: a sample with replacement of the last R values, each item with its successors in store.
 
-Babcock, Datar, Motwani, "Sampling from a moving window over streaming data"; the thesis' section 4.5.2. Each slot is a
-sample of one item on its own. Element i becomes the item with probability 1 / min(i, R); the item chooses beforehand
-which later element takes its place when it leaves, that one chooses its own successor when it comes, and so on.
+Babcock, Datar, Motwani, "Sampling from a moving window over streaming data"; the thesis' section 4.5.2. Each slot is an
+independent sample of one item. Value i becomes the item with probability 1 / min(i, R). The item chooses in advance
+which later value replaces it when it leaves; that value chooses its own successor when it arrives, and so on.
 
-An item leaves when element i + R comes, which has had its own chance of 1 / R by then. So the successor is one of the
-R - 1 elements from i + 1 to i + R - 1: all are then in the sample with probability
-(1 - 1/R) · (1/R + 1/R · 1/(R - 1)) = 1/R. (The thesis lets element i + R be the successor too; that favours it, as the
-same sum shows.)
+An item leaves when value i + R arrives, which has its own chance of 1 / R. So the successor is one of the R - 1 values
+from i + 1 to i + R - 1: all are then in the sample with probability (1 - 1/R) · (1/R + 1/R · 1/(R - 1)) = 1/R. (The
+thesis also allows value i + R as the successor, which favours it, as the same sum shows.)
 
-When a slot next takes a new item is drawn at once, so a slot is only looked at when something happens to it: the slots
-are in a heap, by the number of the element at which something next does.
+The next time a slot takes a new item is drawn at once, so a slot is touched only when something happens to it. The
+slots are in a heap, ordered by the number of the value at which something happens next.
 """
 
 from __future__ import annotations
@@ -37,18 +36,18 @@ ROOM = 4
 
 
 class Chains(NamedTuple):
-    """A chain a slot, in a ring of its own: the item and the successors that have come, with their numbers."""
+    """One chain per slot, each in a ring: the item and the successors that have arrived, with their numbers."""
 
     arrival: Array
     value: Array
     head: Array
     held: Array
     successor: Array
-    """The number of the element that goes to the end of the chain."""
+    """The number of the value that extends the chain."""
     pick: Array
-    """The number of the element that becomes the item next, whatever the chain is."""
+    """The number of the value that becomes the item next, regardless of the chain."""
     due: Array
-    """The number of the element at which something next happens."""
+    """The number of the value at which something happens next."""
     heap: Array
     """Slots by `due`, the least first."""
     full: Array
@@ -57,7 +56,7 @@ class Chains(NamedTuple):
 
 @njit(cache=True, **INLINED)
 def _next_pick(random: Random, n: int, length: int) -> int:
-    """Which element after the `n`-th is the next that is picked with its probability of 1 / min(i, length)."""
+    """Return the next value after the `n`-th to be picked, where value i has a probability of 1 / min(i, length)."""
     if n < length:
         reached = n / uniform(random)
         if reached < length:
@@ -68,7 +67,7 @@ def _next_pick(random: Random, n: int, length: int) -> int:
 
 @njit(cache=True, **INLINED)
 def _link(chains: Chains, common: Common, slot: int, n: int, x: float) -> None:
-    """Put element `n` at the end of a chain, and choose its successor."""
+    """Append value `n` to a chain and choose its successor."""
     room = chains.arrival.shape[1]
     at = (chains.head[slot] + chains.held[slot]) % room
     chains.arrival[slot, at], chains.value[slot, at] = n, x
@@ -80,7 +79,7 @@ def _link(chains: Chains, common: Common, slot: int, n: int, x: float) -> None:
 
 @njit(cache=True, **INLINED)
 def _happen(chains: Chains, common: Common, slot: int, n: int, x: float) -> None:
-    """Let happen to a slot what is due at element `n`."""
+    """Process what is due for a slot at value `n`."""
     if chains.pick[slot] == n:
         chains.held[slot] = 0
         _link(chains, common, slot, n, x)
@@ -99,7 +98,7 @@ def _happen(chains: Chains, common: Common, slot: int, n: int, x: float) -> None
 
 @njit(cache=True, **INLINED)
 def _sink(heap: Array, due: Array) -> None:
-    """Put the slot at the top of the heap into its place."""
+    """Move the slot at the top of the heap down to its place."""
     slot, at = heap[0], 0
     while True:
         child = 2 * at + 1
@@ -131,7 +130,7 @@ def _roll(chains: Chains, common: Common, on: Array, x: Array, due: Due, at: int
 
 
 class ChainSample(Sample):
-    """A sample with replacement of the last elements, always of `size` items.
+    """A sample with replacement of the last values, always of `size` items.
 
     Parameters
     ----------
@@ -197,7 +196,7 @@ class ChainSample(Sample):
 
 
 def _check_chains(kept: Chains, seen: int, length: int) -> None:
-    """Refuse saved chains whose elements do not leave, or follow, one after the other."""
+    """Raise for saved chains whose values are out of order, or whose successors come too late."""
     room = kept.arrival.shape[1]
     places = np.arange(room)
     arrival = np.take_along_axis(kept.arrival, (kept.head[:, None] + places) % room, axis=1)
@@ -212,7 +211,7 @@ def _check_chains(kept: Chains, seen: int, length: int) -> None:
 
 
 def unrolled(rings: Array, heads: Array) -> Array:
-    """Rings, one a row, that start at their heads, with twice the room."""
+    """Return rings, one per row, rotated to start at their heads, with twice the room."""
     k, room = rings.shape
     grown = np.zeros((k, 2 * room), rings.dtype)
     grown[:, :room] = np.take_along_axis(rings, (heads[:, None] + np.arange(room)) % room, axis=1)

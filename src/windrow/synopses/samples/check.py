@@ -1,4 +1,4 @@
-"""Validation of what saved samples have in common: shapes of arrays, places in rings, and links between items."""
+"""Shared validation of saved samples: shapes of arrays, places in rings, and links between items."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from windrow.state.checks import check_indices, check_that
 Array: TypeAlias = npt.NDArray[Any]
 
 MOST_SEEN = 1 << 62
-"""More elements than there can have been: sums with their number stay within 64 bits."""
+"""More values than there can have been; sums with this number stay within 64 bits."""
 
 
 def check_shapes(kept: Any, like: Any, rings: Sequence[str]) -> None:
-    """Refuse arrays of other shapes than those of an empty sample; all `rings` may be longer, by the same length."""
+    """Raise unless arrays have the shapes of an empty sample; all `rings` may be longer, by the same length."""
     room = getattr(kept, rings[0]).shape[-1] if rings else 0
     for name, array in like._asdict().items():
         shape, expected = getattr(kept, name).shape, array.shape
@@ -28,19 +28,19 @@ def check_shapes(kept: Any, like: Any, rings: Sequence[str]) -> None:
 
 
 def check_rings(head: Array, held: Array, room: int, full: bool) -> None:
-    """Refuse rings that start outside of their room, or are full while it is noted that none is."""
+    """Raise for rings that start outside their room, or that are full although none is marked so."""
     check_indices("the starts of rings", head, room)
     check_indices("the lengths of rings", held, room + full)
 
 
 def check_filled(filled: Array, expected: Array) -> None:
-    """Refuse items in other slots than those that should have one."""
+    """Raise unless exactly the expected slots hold items."""
     wrong = np.flatnonzero(filled != expected)
     check_that(not wrong.size, f"items in {np.count_nonzero(expected)} slots, got {np.count_nonzero(filled)}")
 
 
 def check_links(older: Array, newer: Array, oldest: int, newest: int, members: Array) -> None:
-    """Refuse links that do not lead from the oldest to the newest place, once through each of the members."""
+    """Raise unless the links lead from the oldest to the newest place, once through each member."""
     check_indices("links to older items", older[members], older.size, least=-1)
     check_indices("links to newer items", newer[members], newer.size, least=-1)
     check_indices("the ends of the links", np.array([oldest, newest]), newer.size, least=-1)

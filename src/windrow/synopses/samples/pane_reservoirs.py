@@ -1,17 +1,17 @@
-"""Reservoir sampling by panes: a reservoir for each part of the stream, and those in the window merged when asked.
+"""Reservoir sampling by panes: one reservoir per part of the stream, merged on query for the window.
 
 Vitter, "Random sampling with a reservoir"; Li, "Reservoir-sampling algorithms of time complexity O(n(1 + log(N/n)))";
 the thesis' section 4.5.3, which leaves the merge open. A pane is a fixed length of the stream, by count or by time. Its
-reservoir is a sample without replacement of its elements; how many elements are passed over between two that enter is
-drawn at once. To merge is to draw how many of `size` items are from each pane, by the hypergeometric distribution,
-which is how many a sample of the whole would have there; and that many at random from the pane's reservoir.
+reservoir is a sample without replacement of its values; the number of values skipped between two that enter is drawn at
+once. A merge draws how many of `size` items come from each pane, by the hypergeometric distribution, as in a sample of
+the whole; then it draws that many at random from the pane's reservoir.
 
-Of the oldest pane a part may have left the window. It takes part in the merge as a whole, and then the items that have
-left are dropped: what stays of a sample of more than the window is a sample of the window, of fewer items. So the
-sample is of `size` items when the window starts with a pane, and in between of fewer, by less than a pane's share. A
-pane of which all elements are in its reservoir takes part with those in the window only, and none are lost.
+A part of the oldest pane may have left the window. It takes part in the merge as a whole, and then the items that have
+left are dropped: the rest of a sample of more than the window is a smaller sample of the window. So the sample has
+`size` items when the window starts with a pane, and in between fewer, by less than a pane's share. A pane whose
+reservoir holds all of its values takes part only with those in the window, and none are lost.
 
-The draws at a merge depend only on the seed and on the number of elements so far, so asking changes nothing.
+The draws of a merge depend only on the seed and the number of values so far, so a query changes nothing.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from windrow.synopses.samples.slots import drop_item, put_item
 from windrow.synopses.samples.window import NEWEST, SEEN, Common, can_tick, give_answer, go_on, lags, tick
 
 FIRST, HELD = range(2)
-"""The cursors: where the oldest pane is, and how many there are."""
+"""Cursors: the place of the oldest pane, and the number of panes."""
 
 
 class Panes(NamedTuple):
-    """The panes in a ring: for each its number, its elements so far, the newest moment, and its reservoir."""
+    """The panes in a ring: per pane its number, its number of values, the newest time, and its reservoir."""
 
     number: Array
     elements: Array
     newest: Array
     entering: Array
-    """Which element of the pane enters next."""
+    """The number of the next value of the pane that enters."""
     threshold: Array
-    """The largest of the random keys that the items would have if each element had one."""
+    """The largest random key among the items, as if each value had a key."""
     stamp: Array
     value: Array
     cursors: Array
@@ -67,7 +67,7 @@ def _drop(panes: Panes, moment: int, length: int) -> None:
 
 @njit(cache=True, **INLINED)
 def _open(panes: Panes, number: int) -> int:
-    """Open another pane if this one is new: where it is."""
+    """Return the place of the pane with this number, opening it if it is new."""
     cursors, ring = panes.cursors, panes.number.size
     last = (cursors[FIRST] + cursors[HELD] - 1 + ring) % ring
     if cursors[HELD] and panes.number[last] == number:
@@ -80,14 +80,14 @@ def _open(panes: Panes, number: int) -> int:
 
 @njit(cache=True, **INLINED)
 def _pass_over(panes: Panes, random: Random, pane: int) -> None:
-    """Draw which element of a pane enters its full reservoir next."""
+    """Draw which value of a pane enters its full reservoir next."""
     panes.threshold[pane] *= np.exp(np.log(uniform(random)) / panes.stamp.shape[1])
     panes.entering[pane] = panes.elements[pane] + failures(random, panes.threshold[pane])
 
 
 @njit(cache=True, **INLINED)
 def _take(panes: Panes, random: Random, pane: int, moment: int, x: float) -> None:
-    """Let a pane take in one element."""
+    """Add one value to a pane."""
     size = panes.stamp.shape[1]
     i = panes.elements[pane]
     panes.elements[pane] += 1
@@ -104,7 +104,7 @@ def _take(panes: Panes, random: Random, pane: int, moment: int, x: float) -> Non
 
 @njit(cache=True, **INLINED)
 def hypergeometric(random: Random, marked: int, others: int, draws: int) -> int:
-    """How many marked ones are among `draws` of `marked + others` without replacement."""
+    """Return how many of `draws` without replacement from `marked + others` are marked."""
     drawn = 0
     for _ in range(draws):
         if uniform(random) * (marked + others) < marked:
@@ -117,7 +117,7 @@ def hypergeometric(random: Random, marked: int, others: int, draws: int) -> int:
 
 @njit(cache=True, **INLINED)
 def _list_items(panes: Panes, pane: int, out: int) -> int:
-    """List where the items are that a pane takes part with in a merge: how many there are."""
+    """List the places of the items with which a pane takes part in a merge; return how many there are."""
     elements, size = panes.elements[pane], panes.stamp.shape[1]
     items = 0
     for i in range(min(elements, size)):
@@ -129,7 +129,7 @@ def _list_items(panes: Panes, pane: int, out: int) -> int:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def _merge(panes: Panes, common: Common, random: Random) -> None:
-    """Let the items of the sample be a merge of all reservoirs."""
+    """Make the items of the sample a merge of all reservoirs."""
     slots, cursors, ring, size = common.slots, panes.cursors, panes.number.size, panes.stamp.shape[1]
     out = horizon(common.clock[NEWEST], common.length)
     left = 0
@@ -159,7 +159,7 @@ def _merge(panes: Panes, common: Common, random: Random) -> None:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def _refresh(panes: Panes, common: Common, random: Random) -> None:
-    """Let the items of the sample be a merge of the reservoirs of now."""
+    """Recompute the items of the sample by a merge of the current reservoirs."""
     random[0] = scramble(common.random[0] ^ np.uint64(common.clock[SEEN]))
     _merge(panes, common, random)
 
@@ -197,14 +197,14 @@ def _roll(
 
 
 class PaneReservoirs(Sample):
-    """A sample without replacement of a window of any kind, merged from a reservoir for each pane.
+    """A sample without replacement of any window, merged from one reservoir per pane.
 
     Parameters
     ----------
     aggregate, retention, accuracy, seed, size
         As for every sample; each pane has a reservoir of `size` items.
     panes
-        In how many panes the window is divided.
+        The number of panes per window.
 
     Examples
     --------
@@ -238,7 +238,7 @@ class PaneReservoirs(Sample):
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """What a saved state must have been made with, to go on from it."""
+        """The arguments that a saved state must match."""
         return {**super().arguments, "panes": self.panes}
 
     def _empty(self) -> Panes:

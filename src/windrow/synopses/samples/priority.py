@@ -1,11 +1,11 @@
-"""Priority sampling: a sample with replacement of a window of any kind, the items being those of highest priority.
+"""Priority sampling: a sample with replacement of any window, made of the values with the highest priorities.
 
-Babcock, Datar, Motwani, "Sampling from a moving window over streaming data"; the thesis' section 4.5.2. Each slot is a
-sample of one item on its own: every element gets a random priority for it, and the item is the one of the highest in
-the window. Kept are the elements that can still become it, which have no later one of a higher priority: their
-priorities fall from the oldest to the newest, and ln n of n elements are such ones on average.
+Babcock, Datar, Motwani, "Sampling from a moving window over streaming data"; the thesis' section 4.5.2. Each slot is an
+independent sample of one item: every value gets a random priority for it, and the item is the value with the highest
+priority in the window. A slot stores the values that can still become the item, those without a later one of higher
+priority. Their priorities fall from the oldest to the newest, and on average ln n of n values qualify.
 
-Every slot must take in every element, so an element costs as many random numbers as there are slots.
+Every slot processes every value, so a value costs as many random numbers as there are slots.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROOM = 16
 
 
 class Stairs(NamedTuple):
-    """For each slot the elements that can still become its item, in a ring, from the oldest to the newest."""
+    """The values per slot that can still become its item, in a ring, from the oldest to the newest."""
 
     stamp: Array
     value: Array
@@ -44,7 +44,7 @@ class Stairs(NamedTuple):
 
 @njit(cache=True, **INLINED)
 def _left(stairs: Stairs, slot: int, out: int) -> tuple[int, int]:
-    """Where the oldest element of a slot is that is later than what is out of the window, and how many there are."""
+    """Return the place of the oldest value of a slot that is later than `out`, and how many there are."""
     room = stairs.stamp.shape[1]
     head, held = stairs.head[slot], stairs.held[slot]
     while held and stairs.stamp[slot, head] <= out:
@@ -55,7 +55,7 @@ def _left(stairs: Stairs, slot: int, out: int) -> tuple[int, int]:
 
 @njit(cache=True, **INLINED)
 def _take(stairs: Stairs, common: Common, slot: int, moment: int, x: float) -> None:
-    """Let one slot take in one element."""
+    """Add one value to one slot."""
     room = stairs.stamp.shape[1]
     item = stairs.head[slot]
     head, held = _left(stairs, slot, horizon(moment, common.length))
@@ -105,7 +105,7 @@ def _roll(stairs: Stairs, common: Common, on: Array, x: Array, due: Due, at: int
 
 
 class PrioritySample(Sample):
-    """A sample with replacement of a window of any kind, always of `size` items.
+    """A sample with replacement of any window, always of `size` items.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Random numbers for the samples: a generator whose whole state is one number, so that it can be saved with them."""
+"""Random numbers for samples, from a generator whose whole state is one number, so that it can be saved with them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PART = 2.0**-53
 
 @njit(cache=True, **INLINED)
 def scramble(number: Any) -> Any:
-    """A number whose bits depend on all bits of another, one to one (the finalizer of SplitMix64)."""
+    """Return a number whose bits depend on all bits of another, one to one (the finalizer of SplitMix64)."""
     number = (number ^ (number >> np.uint64(30))) * FIRST_FACTOR
     number = (number ^ (number >> np.uint64(27))) * SECOND_FACTOR
     return number ^ (number >> np.uint64(31))
@@ -28,27 +28,27 @@ def scramble(number: Any) -> Any:
 
 @njit(cache=True, **INLINED)
 def uniform(random: Random) -> float:
-    """The next random number, above 0 and below 1: SplitMix64, whose state counts in steps of one odd number."""
+    """Return the next random number, above 0 and below 1: SplitMix64, whose state advances by a constant odd step."""
     random[0] += STEP
     return float((float(scramble(random[0]) >> np.uint64(11)) + 0.5) * PART)
 
 
 @njit(cache=True, **INLINED)
 def below(random: Random, n: int) -> int:
-    """A random whole number of at least 0 and below `n`."""
+    """Return a random integer from 0 to `n` - 1."""
     return int(uniform(random) * n)
 
 
 @njit(cache=True, **INLINED)
 def failures(random: Random, probability: float) -> int:
-    """How often something of this probability fails before it first succeeds, at most 2^62 times."""
+    """Return how often an event of this probability fails before it first succeeds, at most 2^62 times."""
     if probability >= 1.0:
         return 0
     return int(min(np.floor(np.log(uniform(random)) / np.log1p(-probability)), 2.0**62))
 
 
 def seeded(seed: int) -> Random:
-    """The generator of a seed; those of different seeds have nothing in common.
+    """Return the generator for a seed; different seeds give unrelated generators.
 
     >>> random = seeded(7)
     >>> 0 < uniform(random) < 1

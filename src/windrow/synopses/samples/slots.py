@@ -1,12 +1,12 @@
-"""The items of a sample in numbered slots, where they come and go, and what the sample tells at any time.
+"""The items of a sample in numbered slots, and estimates from them.
 
-Nothing is subtracted when an item leaves. The moments of a sample are kept in a tree: a leaf is the moments of 16
-slots, computed anew from them, a node those of its two children together. A change only marks its leaf; what is marked
-is computed anew when somebody asks. So a sample of k items can change at the cost of a mark, and be asked after each
-change at the cost of log k, and no item that has left leaves a trace.
+Nothing is subtracted when an item leaves. The moments of a sample are in a tree: a leaf holds the moments of 16 slots,
+a node those of its two children combined. A change only marks its leaf; a query recomputes what is marked. A change
+thus costs one mark, and a query after each change costs O(log k) for k items. Items that have left leave no rounding
+error behind.
 
-For quantiles the items are kept in order instead. Changes are written down, and carried out when somebody asks: one by
-one while they are few, else by sorting.
+For quantiles, the items are kept in sorted order instead. Changes are recorded and applied on query: one by one while
+they are few, otherwise by sorting.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from windrow.synopses.jit import INLINED
 from windrow.synopses.samples.sorting import put_in, sort, take_out
 
 SIZE, MARKED, ORDERED, GONE, COME = range(5)
-"""The cursors: items in slots; leaves marked; items in order (-1: not known); changes since, out and in."""
+"""Cursors: items in slots; leaves marked; items in order (-1: unknown); removals and insertions since."""
 BLOCK = 16
 FEW = 32
-"""Up to one change for so many items, changes are carried out one by one."""
+"""Changes are applied one by one while there is at most one per this many items."""
 
 
 class Slots(NamedTuple):
-    """The items, and the tree or the order of them."""
+    """The items, and the tree or the sorted order of them."""
 
     values: Array
     filled: Array
@@ -45,7 +45,7 @@ class Slots(NamedTuple):
 
     @classmethod
     def make(cls, capacity: int, ordered: bool) -> Slots:
-        """Empty slots, for quantiles or for moments."""
+        """Return empty slots, for quantiles or for moments."""
         leaves = 0 if ordered else 1 << max(0, -(-capacity // BLOCK) - 1).bit_length()
         changes = capacity // FEW + 8 if ordered else 0
         listed = capacity + changes if ordered else 0
@@ -63,7 +63,7 @@ class Slots(NamedTuple):
 
     @classmethod
     def filled_with(cls, values: Array, filled: Array, ordered: bool) -> Slots:
-        """Slots with items in some of them."""
+        """Return slots with items in some of them."""
         slots = cls.make(values.size, ordered)
         slots.values[:] = values
         slots.filled[:] = filled
@@ -78,7 +78,7 @@ class Slots(NamedTuple):
 
 @njit(cache=True, **INLINED)
 def put_item(slots: Slots, i: int, x: float) -> None:
-    """Put an item into a slot, in place of the one that was there."""
+    """Put an item into a slot, replacing the one there."""
     if slots.filled[i]:
         _note(slots, slots.gone, GONE, slots.values[i])
     else:
@@ -110,7 +110,7 @@ def _mark(slots: Slots, i: int) -> None:
 
 @njit(cache=True, **INLINED)
 def moments(slots: Slots) -> tuple[float, float, float]:
-    """The count, the mean and the sum of squared distances from it, of all items."""
+    """Return the count, the mean and the sum of squared distances from it, of all items."""
     cursors, tree, leaves = slots.cursors, slots.tree, slots.queue.size
     for j in range(cursors[MARKED]):
         _compute_leaf(slots, slots.queue[j])
@@ -156,7 +156,7 @@ def _compute_leaf(slots: Slots, leaf: int) -> None:
 
 @njit(cache=True, **INLINED)
 def _note(slots: Slots, changes: Array, which: int, x: float) -> None:
-    """Write down a change of the items in order; too many make the order unknown."""
+    """Record a change of the sorted items; too many make the order unknown."""
     if changes.size and slots.cursors[ORDERED] >= 0:
         if slots.cursors[which] == changes.size:
             slots.cursors[ORDERED] = -1
@@ -167,7 +167,7 @@ def _note(slots: Slots, changes: Array, which: int, x: float) -> None:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def quantile(slots: Slots, phi: float) -> float:
-    """The item of rank ceil(phi · k) among all k of them; there must be one."""
+    """Return the item of rank ceil(phi · k) among all k; there must be at least one."""
     cursors, order = slots.cursors, slots.order
     if cursors[ORDERED] < 0:
         k = 0
@@ -178,7 +178,7 @@ def quantile(slots: Slots, phi: float) -> float:
         sort(order, k)
     else:
         k = cursors[ORDERED]
-        for j in range(cursors[COME]):  # before those that went: some of them came since
+        for j in range(cursors[COME]):  # insertions first: some of the removed items arrived since
             k = put_in(order, k, slots.come[j])
         for j in range(cursors[GONE]):
             k = take_out(order, k, slots.gone[j])

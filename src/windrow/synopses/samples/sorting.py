@@ -1,6 +1,6 @@
-"""Numbers in order, in place: nothing here allocates, so kernels can use it that do not count references.
+"""In-place sorting of numbers without allocation, so that kernels without reference counting can use it.
 
-What is not a number comes after all numbers.
+NaN sorts after all numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _before(a: float, b: float) -> bool:
 
 @njit(cache=True, **INLINED)
 def _sink(numbers: Array, at: int, end: int) -> None:
-    """Let a number sink to its place in a heap with the largest on top."""
+    """Move a number down to its place in a heap with the largest on top."""
     x = numbers[at]
     while 2 * at + 1 < end:
         child = 2 * at + 1
@@ -34,7 +34,7 @@ def _sink(numbers: Array, at: int, end: int) -> None:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def sort(numbers: Array, k: int) -> None:
-    """Sort the first `k` numbers, by a heap.
+    """Sort the first `k` numbers by heapsort.
 
     >>> import numpy as np
     >>> numbers = np.array([3.0, np.nan, 1.0, 2.0, 0.0])
@@ -51,7 +51,7 @@ def sort(numbers: Array, k: int) -> None:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def select(numbers: Array, k: int, rank: int) -> float:
-    """The number that would be at `rank`, from 0 on, if the first `k` were sorted; they are moved about.
+    """Return the number that sorting the first `k` would place at `rank`, counted from 0; reorders them.
 
     >>> import numpy as np
     >>> select(np.array([5.0, 2.0, 8.0, 2.0]), 4, 2)
@@ -81,7 +81,7 @@ def select(numbers: Array, k: int, rank: int) -> float:
 
 @njit(cache=True, **INLINED)
 def _place(order: Array, k: int, x: float) -> int:
-    """How many of `k` sorted numbers come before `x`."""
+    """Return how many of `k` sorted numbers come before `x`."""
     low, high = 0, k
     while low < high:
         middle = (low + high) // 2
@@ -94,7 +94,7 @@ def _place(order: Array, k: int, x: float) -> int:
 
 @njit(cache=True, **INLINED)
 def take_out(order: Array, k: int, x: float) -> int:
-    """Take a number out of `k` sorted ones: how many are left."""
+    """Remove a number from `k` sorted ones; return how many are left."""
     for i in range(_place(order, k, x), k - 1):
         order[i] = order[i + 1]
     return k - 1
@@ -102,7 +102,7 @@ def take_out(order: Array, k: int, x: float) -> int:
 
 @njit(cache=True, **INLINED)
 def put_in(order: Array, k: int, x: float) -> int:
-    """Put a number among `k` sorted ones: how many there are now."""
+    """Insert a number into `k` sorted ones; return how many there are."""
     at = _place(order, k, x)
     for i in range(k, at, -1):
         order[i] = order[i - 1]

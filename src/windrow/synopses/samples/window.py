@@ -1,4 +1,4 @@
-"""What the kernels of all samples share: the window that the sample is of, its size, and the estimates."""
+"""The kernels' shared part: the window of a sample, its size, and the estimates."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from windrow.synopses.samples.slots import SIZE, Slots, moments, quantile
 
 COUNT, SUM, MEAN, VARIANCE, STDDEV, QUANTILE = range(6)
 SEEN, NEWEST = range(2)
-"""The clock: how many elements there were, and the moment of the newest, or the one that time went on to since."""
+"""The clock: the number of values so far, and the time of the newest, or the time advanced to since."""
 
 
 class Common(NamedTuple):
-    """The window, the items of the sample, and what is to be told of it."""
+    """The window, the items of the sample, and the aggregate to estimate."""
 
     by_time: bool
     length: int
@@ -29,19 +29,19 @@ class Common(NamedTuple):
     clock: Array
     random: Random
     counts: Buckets
-    """The number of elements in a window of time."""
+    """The number of values in a time window."""
     slots: Slots
 
 
 @njit(cache=True, **INLINED)
 def can_tick(common: Common) -> bool:
-    """Whether there is room to count one more element."""
+    """Return whether there is room to count one more value."""
     return not common.by_time or has_room(common.counts, 1)
 
 
 @njit(cache=True, **INLINED)
 def tick(common: Common, on: int) -> int:
-    """One more element: its moment, which is its `on` in a window of time, and its number in one of a count."""
+    """Count one more value; return its time: its `on` in a time window, otherwise its number."""
     common.clock[SEEN] += 1
     moment = common.clock[SEEN]
     if common.by_time:
@@ -54,14 +54,14 @@ def tick(common: Common, on: int) -> int:
 
 @njit(cache=True, **INLINED)
 def go_on(common: Common, now: int) -> None:
-    """Let time go on without an element."""
+    """Advance the clock without a value."""
     common.clock[NEWEST] = now
     expire(common.counts, horizon(now, common.length))
 
 
 @njit(cache=True, **INLINED)
 def window_size(common: Common) -> float:
-    """How many elements are in the window: known if it is one of a count, else estimated."""
+    """Return the number of values in the window: exact if the retention is a count, otherwise estimated."""
     if common.by_time:
         return float(estimate(common.counts))
     return float(min(common.clock[SEEN], common.length))
@@ -69,7 +69,7 @@ def window_size(common: Common) -> float:
 
 @njit(cache=True, **INLINED)
 def answer(common: Common) -> float:
-    """What the sample tells of the window; not a number if it has too few items."""
+    """Return the estimate for the window; NaN if the sample has too few items."""
     what, items = common.what, common.slots.cursors[SIZE]
     if what == COUNT:
         return float(window_size(common))
@@ -82,7 +82,7 @@ def answer(common: Common) -> float:
         return float(mean)
     if what == SUM:
         return float(mean * window_size(common))
-    if n < 2.0 or window_size(common) < 2.0:  # slots with replacement may all hold the one element that there is
+    if n < 2.0 or window_size(common) < 2.0:  # with replacement, all slots may hold the only value
         return np.nan
     variance = spread / (n - 1.0)
     return float(np.sqrt(variance)) if what == STDDEV else float(variance)
@@ -90,12 +90,12 @@ def answer(common: Common) -> float:
 
 @njit(cache=True, **INLINED)
 def lags(common: Common, due: Due) -> bool:
-    """Whether time must advance before the answer that is due."""
+    """Return whether the clock must advance before the answer that is due."""
     return bool(due.moments.size and due.moments[due.given[0]] != common.clock[NEWEST])
 
 
 @njit(cache=True, **INLINED)
 def give_answer(common: Common, due: Due) -> None:
-    """Write down what the sample tells as the answer that is due."""
+    """Write the estimate as the answer that is due."""
     told = answer(common)
     give(due, told, min(common.slots.cursors[SIZE], np.int64(window_size(common))))
