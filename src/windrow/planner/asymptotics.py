@@ -40,7 +40,12 @@ class Relation:
 
 
 def grows(cost: Expr, beside: Expr, as_: Symbol) -> Relation:
-    """Compare the growth of two costs as a quantity tends to infinity."""
+    """Compare the growth of two costs as a quantity tends to infinity.
+
+    >>> q = symbols()
+    >>> str(grows(q.S * 3 + 1, q.R, q.R)), str(grows(q.R, q.S * 3 + 1, q.R)), str(grows(2 * q.R, q.R, q.R))
+    ('O', 'Ω', 'Θ')
+    """
     import sympy
 
     ratio = sympy.sympify(cost) / beside
@@ -83,6 +88,9 @@ def bounds(*, bounded: bool, differential: bool) -> Bounds:
     The aggregate of a batch is built by adding its B values one by one. If the aggregate is differential, batches are
     added to and removed from the aggregate of the whole window, so a query is a lookup; otherwise a query visits all
     batches. If it is not bounded, the aggregate of a batch is as large as the batch.
+
+    >>> bounds(bounded=True, differential=True).update
+    1 + 4/B
     """
     R, S, B = _batch()  # noqa: N806
     space = R / B + 1 if bounded else R
