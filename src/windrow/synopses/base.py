@@ -161,14 +161,14 @@ class Synopsis(ABC):
         """Add values and answer at each of `moments`, which must not decrease.
 
         The answer at a moment covers the values up to it (`on` <= moment) that are later than the moment minus the
-        retention or, if the retention is a count, the last values up to it. Values taken earlier count as up to every
-        moment. Values after the last moment are taken too. Undefined answers are null.
+        retention or, if the retention is a count, the last values up to it. Values added by earlier calls count as up
+        to every moment. Values after the last moment are added too. Undefined answers are null.
         """
         on, x, moments = self._in_order(on, x, moments)
         return self._answer_at(on, x, ends_at(on, moments), moments if self.timed else NO_INSTANTS)
 
     def _answer_at(self, on: Instants, x: Any, ends: Instants, moments: Instants) -> pa.Array:
-        """Add values and answer after each of `ends` of them, first advancing to the moment if moments are given."""
+        """Add values and answer after each count in `ends`, advancing the clock to its moment first if there is one."""
         return pa.array(self._step_by_step(on, x, ends, moments))
 
     def _step_by_step(self, on: Instants, x: Any, ends: Instants, moments: Instants = NO_INSTANTS) -> list[Any]:

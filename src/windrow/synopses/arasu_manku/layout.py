@@ -24,7 +24,7 @@ Rows: TypeAlias = npt.NDArray[np.void]
 
 N, NEWEST, TOP, WANTED_RUNS, TOO_MUCH_ROOM, STARTED = range(6)
 """Cursors: the number of values so far; the newest `on`, or the time advanced to; the highest level in use; the room
-needed for runs; whether some room is no longer needed; and for how many values the blocks starting there were begun.
+needed for runs; whether some room can be released; and for how many values the blocks starting there were begun.
 """
 
 ALIVE, RETIRING = 1, 2

@@ -85,7 +85,7 @@ def shelf_labels(terms: Terms) -> tuple[Keys, Keys]:
 
 
 def entries_of_shelves(terms: Terms) -> Keys:
-    """Return the number of entries per block on each shelf; 0 where there is no such shelf."""
+    """Return the number of entries per block on each shelf; 0 for shelves that do not exist."""
     level, spacing = shelf_labels(terms)
     return np.where(spacing <= level, 1 << np.maximum(level - spacing, 0), 0)
 

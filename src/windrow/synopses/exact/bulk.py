@@ -15,7 +15,7 @@ Two measures make this fast:
 
 - *Tiles.* A block is cut into tiles that fit the L1 cache. One loop runs over the values of a tile with the state in
   registers and stores both states per value. A second loop answers; its iterations are independent. Where answers are
-  few or cheap, there is no tile and the first loop answers directly.
+  few or cheap, the first loop answers directly, without a tile.
 - *Weaving.* If the next two blocks are available, the front stack of the block after is built in the same loop, from
   the far end of the block. Its states go into the rows that the current front frees, hence in the opposite order
   (`turned`). The second of the two blocks restores the order:

@@ -70,7 +70,7 @@ def evict(tag: Any, window: Any) -> None:
 
 
 def is_full(window: Any) -> Any:
-    """Return whether there is no room for one more value."""
+    """Return whether the window lacks room for one more value."""
 
 
 def insert(tag: Any, window: Any, span: Any, now: Any, x: Any) -> None:

@@ -43,7 +43,7 @@ class PaneStacks(NamedTuple):
 
 
 def _leaves(window: Any, span: Any, now: Any) -> Any:
-    """Return whether the oldest pane is no longer entirely in the window; panes leave as a whole."""
+    """Return whether a part of the oldest pane has left the window; panes leave as a whole."""
     cursors = window.cursors
     if not span.timed:
         return cursors[HELD] + cursors[OPEN_SIZE] >= span.length

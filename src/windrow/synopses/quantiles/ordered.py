@@ -235,7 +235,7 @@ class Ordered(Synopsis):
         self._head, self._tail = 0, self.size
 
     def _leaving(self, now: int, more: int = 0) -> int:
-        """Return how many values are no longer in the window at `now`, after `more` have arrived."""
+        """Return how many values have left the window at `now`, after `more` have arrived."""
         if not self.span.timed:
             return min(self.size, max(0, self.size + more - self.span.length))
         return int(np.searchsorted(self._times[self._head : self._tail], horizon(now, self.span.length), "right"))

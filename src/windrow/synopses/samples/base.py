@@ -69,7 +69,7 @@ class Sample(Estimator):
     deterministic: ClassVar[bool] = False
     error: ClassVar[str] = "ε·R ranks, with probability 1 - δ; of other aggregates, by the spread of values"
     rings: ClassVar[tuple[str, ...]] = ()
-    """The arrays of the state whose last dimension grows when there is no more room."""
+    """The arrays of the state whose last dimension grows on demand."""
 
     def __init__(
         self,

@@ -7,8 +7,8 @@ exp(-λ · a).
 
 A reservoir with fewer places than λ requires admits each value with the ratio of the two sizes as its probability.
 
-Items do not leave the reservoir when they leave the window, so many items of a reservoir as large as the window, or
-larger, are no longer in it. This is why the thesis saw errors above eps (table 6.9). Windrow stores the times of the
+Items do not leave the reservoir when they leave the window. In a reservoir at least as large as the window, many items
+are therefore from before it, which is why the thesis saw errors above eps (table 6.9). Windrow stores the times of the
 items and ignores those that have left the window, unless `forget=False`.
 """
 
