@@ -23,7 +23,7 @@ class Case:
 
     @property
     def size(self) -> int:
-        """The length of the serialized case, which shrinking reduces."""
+        """The length of the serialised case, which shrinking reduces."""
         return len(json.dumps(self.parts))
 
 

@@ -44,7 +44,7 @@ def build(window: dict[str, Any]) -> Any:
 
 
 def windows(window: dict[str, Any], rows: Sequence[Row], past: Any, *, empty: bool = False) -> list[Window]:
-    """Return the windows over ordered rows; no row can arrive up to the instant `past`."""
+    """Return the windows over ordered rows; no more rows can arrive up to the instant `past`."""
     name, args = window["name"], window["args"]
     if name in ("Rows", "DistinctTimes"):
         return _counted(name, args, rows)

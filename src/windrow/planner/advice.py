@@ -140,15 +140,15 @@ def advise(
     eps
         Allowed error of an answer. Defaults to the aggregate's own `eps`, or 0.
     delta
-        Probability that an answer exceeds `eps`. 0 rules out randomized synopses.
+        Allowed probability that the error exceeds `eps`. 0 rules out randomised synopses.
     groups
         Number of groups, each with its own window.
     prefer
-        What to minimize: `"time"`, `"space"`, or `"balanced"` (default), the geometric mean of both.
+        What to minimise: `"time"`, `"space"`, or `"balanced"` (default), the geometric mean of both.
     limit_bytes
         Memory limit for all groups together. Ways that may exceed it are not picked.
     batch
-        Number of values that arrive at a time, if fewer than many slides at once.
+        Number of values that arrive at a time. By default many slides arrive at once.
     kind
         Whether values expire by `"count"` (default) or by `"time"`.
     whole
@@ -214,7 +214,7 @@ def _way(work: Workload, synopsis: type[Synopsis], model: Model) -> Way:
 
 
 def cost_of(prefer: Prefer) -> Callable[[Predicted], float]:
-    """Return the function of predicted costs to minimize."""
+    """Return the function of predicted costs to minimise."""
     if prefer == "time":
         return lambda found: found.time
     if prefer == "space":

@@ -69,7 +69,7 @@ class Bounds:
 
     @property
     def update(self) -> Any:
-        """The time per value, amortized over a slide."""
+        """The time per value, amortised over a slide."""
         import sympy
 
         return sympy.expand(self.slide / _batch()[1])

@@ -3,7 +3,7 @@
 An aggregate whose state is a few numbers uses panes: they are aggregated before any row is shuffled, and no synopsis is
 cheaper. Where panes would have to store all values, as for a quantile, a synopsis can be worth the sort that Spark does
 for it. Both costs depend on the number of rows per window. For count windows it is known. For time windows, the choice
-minimizes the largest regret over all likely numbers.
+minimises the largest regret over all likely numbers.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Workload:
     retention, slide
         Number of values per window, and number of values between answers.
     eps, delta
-        Allowed error of an answer, and the probability that it is exceeded.
+        Allowed error of an answer, and the allowed probability of exceeding it.
     batch
         Number of values that arrive at a time. By default many slides arrive at once, as when reading a table.
     data

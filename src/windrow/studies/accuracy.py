@@ -48,7 +48,7 @@ from windrow.synopses.quantiles.base import QuantileSynopsis
 from windrow.synopses.samples.base import Sample
 
 DELTA = 0.0001
-"""The δ of randomized synopses that are compared with deterministic ones, as in the thesis."""
+"""The δ of randomised synopses that are compared with deterministic ones, as in the thesis."""
 BEYOND = 105
 """Number of measurements on data that the thesis does not use: a quarter of its own, so that they take minutes."""
 QUICK_MEASUREMENTS, QUICK_RETENTIONS = 40, (1, 15)

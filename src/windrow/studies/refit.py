@@ -2,7 +2,7 @@
 
 As in chapter 7, a stratified fifth is held out for validation, and the residuals of the rest are tested for the
 assumptions of least squares. For comparison, the planner's model is fitted to the same measurements, with the actual
-cost terms of the synopsis and weights that minimize relative errors, and with the same fifth held out.
+cost terms of the synopsis and weights that minimise relative errors, and with the same fifth held out.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def exceptions(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def verdict(findings: Sequence[Finding]) -> str:
-    """Summarize whether deterministic synopses were always within ε, and randomized ones as often as promised."""
+    """Summarise whether deterministic synopses were always within ε, and randomised ones as often as promised."""
     certain = [f.kept for f in findings if f.deterministic]
     likely = [f.kept for f in findings if not f.deterministic]
     parts = []

@@ -43,7 +43,7 @@ def where_it_stops(samples: Sequence[Sample], aggregate: What) -> Table:
 
 
 def why_it_stops(samples: Sequence[Sample], aggregate: What) -> str:
-    """Explain where the costs per value predict that times meet, next to where they were observed to."""
+    """Compare the shares at which times should meet, by the costs per value, with the observed ones."""
     first, *others = (approach for approach in APPROACHES.values() if approach.table.aggregate == aggregate)
     window = median(s.time for s in of_part(samples, first, SECTION)) / of_part(samples, first, SECTION)[0].retention
     told = []

@@ -21,7 +21,7 @@ FAR_AHEAD = timedelta(hours=1)
 
 @dataclass
 class Counts:
-    """The numbers of rows that arrived, were late or were dropped, as the query's batches report them."""
+    """The numbers of rows that arrived, were late, dropped or held back, as the query's batches report them."""
 
     arrived: int = 0
     late: int = 0
@@ -58,7 +58,7 @@ class Counts:
 
 @contextmanager
 def interruption() -> Iterator[threading.Event]:
-    """Yield an event that the first Ctrl-C sets, so that no call to Spark is interrupted; a second is as usual."""
+    """Yield an event that the first Ctrl-C sets instead of interrupting a call to Spark; a second acts as usual."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked

@@ -84,7 +84,7 @@ def _show(model: Model, full: bool) -> None:
 
 
 def quality(model: Model) -> Table:
-    """Summarize how well the model predicts the times of each synopsis: medians over all aggregates."""
+    """Summarise how well the model predicts the times of each synopsis: medians over all aggregates."""
     found: dict[str, list[tuple[Fit, Diagnosis]]] = {}
     for key, costs in model.costs.items():
         if costs.time.diagnosis is not None:

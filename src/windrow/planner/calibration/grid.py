@@ -123,7 +123,7 @@ def quick_grid() -> list[Task]:
 def _tasks(
     retention: int, slide: int, aggregates: Mapping[str, Any], accuracy: tuple[float, float], **more: Any
 ) -> Iterator[Task]:
-    """Yield all synopses that apply; exact ones only for exact answers, so that each is measured once."""
+    """Yield a task per synopsis that applies; exact ones only for exact answers, so that each is measured once."""
     for name, aggregate in aggregates.items():
         for kind in NAMES.values():
             options = {"data": WHOLE} if kind is ExponentialHistogram or name in ("mode", "heavy_hitters") else {}

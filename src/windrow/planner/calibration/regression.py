@@ -1,7 +1,7 @@
 """Regression: estimates how many nanoseconds or bytes each term of a cost is worth.
 
 Measured times span seven orders of magnitude, and their errors grow with them. The assumptions of ordinary least
-squares are tested first and rarely hold. The fallback minimizes *relative* errors, downweights outliers and keeps every
+squares are tested first and rarely hold. The fallback minimises *relative* errors, downweights outliers and keeps every
 coefficient non-negative.
 """
 
@@ -161,7 +161,7 @@ def held_out(strata: Sequence[Any], rng: np.random.Generator) -> npt.NDArray[np.
 
 
 def robust(X: Floats, y: Floats, rounds: int = 12) -> Floats:  # noqa: N803
-    """Return non-negative weights that minimize relative errors, with outliers downweighted."""
+    """Return non-negative weights that minimise relative errors, with outliers downweighted."""
     from scipy.optimize import nnls
 
     scale = np.linalg.norm(X / y[:, None], axis=0)
@@ -175,7 +175,7 @@ def robust(X: Floats, y: Floats, rounds: int = 12) -> Floats:  # noqa: N803
         residuals = np.log(y / predicted)
         spread = max(1.4826 * float(np.median(np.abs(residuals - np.median(residuals)))), 1e-3)
         trust = np.sqrt(np.minimum(1.0, HUBER * spread / np.maximum(np.abs(residuals), 1e-12)))
-        # Dividing by the measured cost would penalize underestimates less than overestimates.
+        # Dividing by the measured cost would penalise underestimates less than overestimates.
         around = np.sqrt(y * predicted)
     return np.asarray(weights)
 

@@ -20,7 +20,7 @@ Verdict: TypeAlias = Literal["Yes", "Almost", "Some", "Slight", "No"]
 
 @dataclass(frozen=True)
 class Coefficient:
-    """An unstandardized coefficient, the half-width of its 95% confidence interval, and its standard error."""
+    """An unstandardised coefficient, the half-width of its 95% confidence interval, and its standard error."""
 
     value: float
     half_width: float
