@@ -42,6 +42,7 @@ class Relation:
 def grows(cost: Expr, beside: Expr, as_: Symbol) -> Relation:
     """Compare the growth of two costs as a quantity tends to infinity.
 
+    >>> from windrow.planner.cost_terms import symbols
     >>> q = symbols()
     >>> str(grows(q.S * 3 + 1, q.R, q.R)), str(grows(q.R, q.S * 3 + 1, q.R)), str(grows(2 * q.R, q.R, q.R))
     ('O', 'Ω', 'Θ')

@@ -39,6 +39,7 @@ def thesis_model() -> Model:
     """Return the model of table 8.1: a 3 GHz machine of 2006, StreamInsight, and all memory of its process.
 
     >>> import windrow as wr
+    >>> from windrow.planner.workload import Workload
     >>> hour, ten_minutes = 60 * 60 * 320, 10 * 60 * 320
     >>> work = Workload(wr.variance("temperature"), hour, ten_minutes)
     >>> {kind.__name__: round(thesis_model().predict(work, kind).time / 1e9, 3) for kind in (Recomputation, Panes)}
