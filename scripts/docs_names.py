@@ -49,13 +49,13 @@ def home(package: str, name: str) -> str | None:
 
 
 def tidy(docstring: str) -> str:
-    """A docstring whose prose is not taken for parameters or types.
+    r"""A docstring whose prose is not taken for parameters or types.
 
     Docstrings describe results in sentences, where numpy's style expects types, and some explain more after the
     parameters.
 
-    >>> tidy("Sum.\\n\\nReturns\\n-------\\nOne row per frame.")
-    'Sum.\\n\\nResult\\n------\\nOne row per frame.'
+    >>> tidy("Sum.\n\nReturns\n-------\nOne row per frame.")
+    'Sum.\n\nResult\n------\nOne row per frame.'
     """
     head, *sections = SECTION.split(docstring)
     parts = [head]
