@@ -39,8 +39,8 @@ demo: java venv $(KERNELS) ## find congestion episodes and dye frames in made-up
 	$(BIN)/windrow demo
 
 test: java redis venv $(KERNELS) ## core tests, then those that need Spark
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not spark"
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m spark
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not spark"
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m spark
 
 $(OLDEST)/.installed-$(OLDEST_SPARK): pyproject.toml constraints.txt
 	@scripts/ensure_python.sh $(PYTHON)
@@ -74,7 +74,7 @@ fuzz-defects: java venv $(KERNELS) ## how long the fuzzer takes to find defects 
 	PYTHONPATH=. $(BIN)/python -m fuzz.defects
 
 kill: java redis venv $(KERNELS) ## kill a running query 25 times and look whether any frame is lost or comes twice
-	WINDROW_KILLS=25 $(BIN)/python -m pytest tests/spark/test_stream_killed.py tests/spark/test_redis_killed.py
+	WINDROW_KILLS=25 $(BIN)/python -m pytest tests/spark/streams/test_stream_killed.py tests/spark/sources/test_redis_killed.py
 
 soak: java venv $(KERNELS) ## a stream at full speed for 10 minutes: memory and state must stay flat
 	$(BIN)/python benchmarks/soak.py

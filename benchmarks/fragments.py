@@ -17,10 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 import windrow as wr
 from windrow.demo.tow import dye_tow
-from windrow.frames.fill_stream import Filler, FillPlan
-from windrow.frames.request import Layout, Request
-from windrow.frames.stream import StreamFramer, StreamPlan
-from windrow.spark.checkpoint import Pieces
+from windrow.filling.filler import Filler, FillPlan
+from windrow.framing.query import FrameQuery
+from windrow.framing.stream import StreamFramer, StreamPlan
+from windrow.rows.query import Layout
+from windrow.spark.streams.saved import PieceStore
 
 CLEAR = 150_000
 PUNCTUATION = 230
@@ -50,10 +51,10 @@ def tow() -> pa.Table:
 
 def in_kernel(table: pa.Table, scheme: wr.Scheme, fragments: bool) -> tuple[Any, float, int]:
     """What the filler held, the seconds, and the tuples that were tagged."""
-    request = Request(scheme, "ts", (), (), {}, {"ts": table.schema.field("ts").type})
+    request = FrameQuery(scheme, "ts", (), (), {}, {"ts": table.schema.field("ts").type})
     hits = {name: (lambda part: part["hit"].combine_chunks()) for name in scheme.predicates}
-    framer = StreamFramer(StreamPlan(request, Layout("on", (), hits, {}, ()), False, fragments), Pieces())
-    filler = Filler(FillPlan(request.clock, (), (), (), (), ("on",), (), {}, {}), Pieces())
+    framer = StreamFramer(StreamPlan(request, Layout("on", (), hits, {}, ()), False, fragments), PieceStore())
+    filler = Filler(FillPlan(request.clock, (), (), (), (), ("on",), (), {}, {}), PieceStore())
     dye = table["dye"].to_numpy()
     tuples = pa.table({"on": table["ts"], "hit": pa.array(dye > 0.2)})
     tagged, begin = 0, time.perf_counter()

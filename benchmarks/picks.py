@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 import windrow as wr
-from windrow.planner.advise import Way
-from windrow.planner.measure import QUICK, Measured, measure
+from windrow.planner.advice import Way
+from windrow.planner.calibration.measure import QUICK, Measured, measure
 from windrow.planner.workload import AGGREGATES, WHOLE, Workload
 
 SHORTEST, LONGEST = 100, 2_000_000

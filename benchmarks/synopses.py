@@ -22,7 +22,7 @@ import polars as pl
 
 import timing
 import windrow as wr
-from windrow.planner import measure as planner
+from windrow.planner.calibration import measure as planner
 from windrow.planner.workload import APPROACHES, WHOLE, Workload
 from windrow.synopses import (
     DABA,

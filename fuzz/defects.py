@@ -32,28 +32,28 @@ class Defect:
 DEFECTS = (
     Defect(
         "cut points out of order",
-        "frames/ranges.py",
+        "framing/parallel/ranges.py",
         ".aggregate([]).sort_by(rising)",
         ".aggregate([])",
         "ranges",
     ),
     Defect(
         "a group without rows in a chunk counts as one with a row at 0",
-        "frames/heads.py",
+        "framing/parallel/heads.py",
         "np.full(n, NOT_MET, np.int8)",
         "np.full(n, NO_HEAD, np.int8)",
         "ranges,scan",
     ),
     Defect(
         "a synopsis turns NaN into null",
-        "windows/kept.py",
+        "windows/synopsis_windows.py",
         "return whole.cast(kind)",
         "return pa.array(whole.cast(kind).to_pylist(), kind, from_pandas=True)",
         "kept",
     ),
     Defect(
         "the native plan measures time by the clock on the wall",
-        "spark/clock.py",
+        "spark/plans/clock.py",
         "return F.unix_micros(value) if kind.tz else _local_micros(value)",
         "return F.unix_micros(F.when(F.year(value).between(1900, 2100), F.from_utc_timestamp(value, "
         "F.current_timezone())).otherwise(value)) if kind.tz else _local_micros(value)",

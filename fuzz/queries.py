@@ -18,8 +18,9 @@ from fuzz.definition import Refused, Undecided
 from fuzz.results import Overflow, aggregate, agrees, expected
 from fuzz.tables import ARROW, dictionaries, spark_key, table
 from windrow.errors import DataError
-from windrow.frames.predicate import parse_predicate
-from windrow.frames.request import Layout, Request
+from windrow.framing.query import FrameQuery
+from windrow.predicates.parse import parse_predicate
+from windrow.rows.query import Layout
 
 AGGREGATES = (
     [],
@@ -61,14 +62,14 @@ def draw_query(
     }
 
 
-def request_of(parts: dict[str, Any]) -> Request:
+def request_of(parts: dict[str, Any]) -> FrameQuery:
     """The query as the engines take it."""
     types = {name: ARROW[kind] for name, kind in parts["types"].items()}
     agg = {f"a{i}": aggregate(name) for i, name in enumerate(parts["agg"])}
-    return Request(schemes.build(parts["scheme"]), "t", tuple(parts["by"]), tuple(parts["order_by"]), agg, types)
+    return FrameQuery(schemes.build(parts["scheme"]), "t", tuple(parts["by"]), tuple(parts["order_by"]), agg, types)
 
 
-def layout_of(request: Request) -> Layout:
+def layout_of(request: FrameQuery) -> Layout:
     """How the query's rows are read from a table."""
     schema = pa.schema(list(request.types.items()))
     truths = {name: parse_predicate(text).compile(schema) for name, text in request.predicates.items()}

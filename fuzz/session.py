@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import windrow as wr
-from windrow.spark import ranges, scan
+from windrow.spark.plans import ranges, scan
 
 ZONES = ("UTC", "Europe/Berlin", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
 CORES = (*(1, 2, 2, 2, 4, 4, 8) * 4, 16, 64)

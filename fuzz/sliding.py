@@ -17,8 +17,8 @@ from fuzz.queries import BY, GROUP_TYPES, in_order
 from fuzz.results import ANYTHING, Known, Overflow, aggregate, agrees, counted
 from fuzz.tables import ARROW, WHOLE, dictionaries, extremes, is_nan, spark_key
 from windrow.errors import DataError
-from windrow.frames.request import Layout
-from windrow.windows.request import Kinds, Slide
+from windrow.rows.query import Layout
+from windrow.windows.query import WindowOptions, WindowQuery
 
 CLOCKS = ("bigint", "bigint", "timestamp", "timestamp", "date", "int", "double", "smallint", "tinyint")
 AGGREGATES = (
@@ -135,17 +135,17 @@ def _instants(rng: random.Random, clock: draw.Clock, n: int) -> list[Any]:
     return sorted(min(max(t, low), high) for t in found)
 
 
-def slide_of(parts: dict[str, Any]) -> Slide:
+def slide_of(parts: dict[str, Any]) -> WindowQuery:
     """The query as the engines take it."""
     types = {name: ARROW[kind] for name, kind in parts["types"].items()}
     agg = {f"a{i}": aggregate(name) for i, name in enumerate(parts["agg"])}
     using = {name: wr.Keep(synopsis, eps, delta) for name, (synopsis, eps, delta) in parts["using"].items()}
     made = {name: windows.build(window) for name, window in parts["windows"].items()}
-    kinds = Kinds(made, len(made) > 1, parts["empty"], parts["only_changed"], using)
-    return Slide(kinds, "t", tuple(parts["by"]), tuple(parts["order_by"]), agg, types)
+    kinds = WindowOptions(made, len(made) > 1, parts["empty"], parts["only_changed"], using)
+    return WindowQuery(kinds, "t", tuple(parts["by"]), tuple(parts["order_by"]), agg, types)
 
 
-def layout_of(slide: Slide) -> Layout:
+def layout_of(slide: WindowQuery) -> Layout:
     """How the query's rows are read from a table."""
     return Layout("t", slide.by, {}, {}, tuple(slide.values), slide.order_by)
 

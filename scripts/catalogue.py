@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import windrow as wr
 from windrow.aggregates import BUILTIN, AggregateFunction
-from windrow.frames import SCHEMES
+from windrow.framing.schemes import SCHEMES
 from windrow.synopses import SYNOPSES, Accuracy, Retention, Synopsis
 from windrow.testing import example_aggregate
 from windrow.windows import WINDOWS

@@ -12,11 +12,12 @@ import pyarrow as pa
 from fuzz.case import Kind, Mismatch, NotACase
 from fuzz.kinds.stream import Memory
 from fuzz.results import aggregate, agrees, expected
-from windrow.aggregates.keeper import ALL_VALID, Keeper, Values
-from windrow.frames.clock import Clock
-from windrow.frames.fill_stream import Filler, FillPlan
-from windrow.frames.filling import Rows, Summary, Tagger
-from windrow.frames.groups import Directory
+from windrow.aggregates.engine.accumulator import Accumulator
+from windrow.arrays import ALL_VALID, Values
+from windrow.filling.filler import Filler, FillPlan
+from windrow.filling.sweep import Rows, Summary, Tagger
+from windrow.rows.clock import Clock
+from windrow.rows.groups import Directory
 
 AGG = ("count", "count v", "sum v", "first v", "last v", "max v", "mean v")
 COLUMNS = ("by0", "number", "start", "end", "fragment", "final", "c0", "c1", "c2", "c3")
@@ -76,13 +77,13 @@ class Fill(Kind):
             raise Mismatch("tags: differ", f"found {sorted(found)}, expected {sorted(wanted)}")
 
     def _sums(self, parts: dict[str, Any]) -> None:
-        keepers = [Keeper(aggregate(name), pa.int64()) for name in AGG]
-        summary = Summary(keepers, np.dtype(np.int64 if parts["clock"] == "bigint" else np.float64))
+        accumulators = [Accumulator(aggregate(name), pa.int64()) for name in AGG]
+        summary = Summary(accumulators, np.dtype(np.int64 if parts["clock"] == "bigint" else np.float64))
         found: list[dict[str, Any]] = []
         for rows, piece in self._batches(parts):
             column = pa.array([None if row[4] else row[2] for row in piece], pa.int64())
             counted = Values(rows.group, ALL_VALID)
-            values = [k.read(column) if k.aggregate.columns else counted for k in keepers]
+            values = [k.read(column) if k.aggregate.columns else counted for k in accumulators]
             frames = pa.table({"frame": pa.array([row[3] for row in piece if row[4]], pa.int64())})
             found += summary.add(rows, frames, values).to_pylist()
         last = summary.finish()
@@ -184,10 +185,10 @@ class FillStream(Kind):
 
     def _filled(self, parts: dict[str, Any]) -> list[dict[str, Any]]:
         names = AGG if parts["agg"] else ()
-        keepers = tuple(Keeper(aggregate(name), pa.int64()) for name in names)
-        values = tuple("v" if keeper.aggregate.columns else None for keeper in keepers)
+        accumulators = tuple(Accumulator(aggregate(name), pa.int64()) for name in names)
+        values = tuple("v" if accumulator.aggregate.columns else None for accumulator in accumulators)
         plan = FillPlan(
-            Clock.of(pa.int64(), "on"), (pa.string(),), keepers, values, ("name",), ("by0", "on", "name"),
+            Clock.of(pa.int64(), "on"), (pa.string(),), accumulators, values, ("name",), ("by0", "on", "name"),
             ("by0", "c0", "c1", "c2", "c3") if names else (), {"start": "c1", "end": "c2", "count": "c3"},
             {"agg": repr(names)}, frames_known=parts["known"] == "frames", tuples_known=parts["known"] == "rows",
         )  # fmt: skip

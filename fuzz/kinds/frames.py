@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from fuzz.case import Kind
 from fuzz.queries import Wanted, draw_query, in_order, layout_of, request_of, run, table_of
-from windrow.frames.packing import pack, pack_state, unpack, unpack_state
-from windrow.frames.request import Reader, frames_table
+from windrow.framing.query import frames_table
+from windrow.framing.state import pack_state, unpack_state
+from windrow.rows.query import Reader
+from windrow.state.arrow import pack, unpack
 
 
 class Frames(Kind):

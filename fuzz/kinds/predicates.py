@@ -13,7 +13,7 @@ from fuzz.draw import ODD
 from fuzz.predicates import evaluate
 from fuzz.tables import ARROW, as_stored, extremes, table
 from windrow.errors import UnsupportedError
-from windrow.frames.predicate import parse_predicate
+from windrow.predicates.parse import parse_predicate
 
 TYPES = {"b": "boolean", "i": "int", "l": "bigint", "f": "float", "d": "double", "s": "string"}
 NUMBERS = ("i", "l", "f", "d")

@@ -22,11 +22,11 @@ import pyarrow.parquet as pq
 from fuzz.case import Kind, NotACase
 from fuzz.queries import Wanted, draw_query, in_order, layout_of, request_of, run, table_of
 from fuzz.tables import plain
-from windrow.frames.pieces import PIECES, receiver
-from windrow.frames.ranges import quantiles, replay_sent, run_range
-from windrow.spark import chunks, scan
-from windrow.spark.parquet import footers_at, row_groups
-from windrow.spark.ranges import RANGES_A_CORE
+from windrow.framing.parallel.pieces import PIECES, receiver
+from windrow.framing.parallel.ranges import quantiles, replay_sent, run_range
+from windrow.spark.plans import chunks, scan
+from windrow.spark.plans.ranges import RANGES_A_CORE
+from windrow.spark.sources.parquet import footers_at, row_groups
 
 CORES = (*(1, 2, 3, 4) * 20, *(8, 8, 8, 16), 64)
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None

@@ -12,8 +12,8 @@ from fuzz.case import Kind, NotACase
 from fuzz.queries import in_order, table_of
 from fuzz.sliding import WantedWindows, draw_slide, is_refusal, layout_of, run, slide_of
 from windrow.errors import UnsupportedError, WindrowError
-from windrow.frames.ordering import read_in_order
-from windrow.frames.request import Reader
+from windrow.rows.ordering import read_in_order
+from windrow.rows.query import Reader
 from windrow.windows.gather import Gatherer
 from windrow.windows.slider import Slider, panes_table
 

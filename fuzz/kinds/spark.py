@@ -17,7 +17,7 @@ from fuzz.results import aggregate
 from fuzz.session import draw_settings, folder, settings, write
 from fuzz.tables import table
 from windrow.errors import WindrowError
-from windrow.spark import ranges
+from windrow.spark.plans import ranges
 
 CLOCKS = ("timestamp",) * 4 + ("timestamp_ntz", "date", "bigint", "int", "smallint", "tinyint", "double", "float")
 PLANS = ("native", "shuffle", "ranges", "scan")

@@ -17,7 +17,7 @@ from fuzz.sliding import layout_of as slide_layout
 from fuzz.sliding import run as run_windows
 from fuzz.tables import dictionaries
 from windrow.errors import UnsupportedError, WindrowError
-from windrow.frames.stream import StreamFramer, StreamPlan
+from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.windows.stream import SlidePlan, StreamSlider
 
 CLOCKS = ("bigint", "timestamp", "timestamp")

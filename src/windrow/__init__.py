@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from windrow.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from windrow.aggregates import (  # type: ignore[no-redef]  # mypy takes `histogram` for the module too
+    from windrow.aggregates import (
         AggregateFunction,
         center_of_mass,
         correlation,
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
         UnsupportedError,
         WindrowError,
     )
-    from windrow.frames import Aggregate, Boundary, Custom, Delta, DoubleBoundary, Gap, Scheme, Threshold
-    from windrow.planner.advise import Advice, advise
+    from windrow.framing.schemes import Aggregate, Boundary, Custom, Delta, DoubleBoundary, Gap, Scheme, Threshold
+    from windrow.planner.advice import Advice, advise
     from windrow.spark import (
         ParquetSource,
         assemble,
@@ -153,8 +153,10 @@ _HOMES = {
         "ColumnError", "DataError", "OutputError", "SessionError", "SourceError", "SpecError", "TypeMismatchError",
         "UnsupportedError", "WindrowError",
     ),
-    "windrow.frames": ("Aggregate", "Boundary", "Custom", "Delta", "DoubleBoundary", "Gap", "Scheme", "Threshold"),
-    "windrow.planner.advise": ("Advice", "advise"),
+    "windrow.framing.schemes": (
+        "Aggregate", "Boundary", "Custom", "Delta", "DoubleBoundary", "Gap", "Scheme", "Threshold",
+    ),
+    "windrow.planner.advice": ("Advice", "advise"),
     "windrow.spark": (
         "ParquetSource", "assemble", "buffer_stats", "explain", "failure", "fill", "frames", "guard", "migrate",
         "open_frames", "parquet", "register", "register_redis", "session", "slide", "widen",

@@ -37,8 +37,10 @@ def quoted(value: object) -> str:
         return text if whole else f"{text[: QUOTED + 1]}{text[-1]}... ({len(value):,} characters)"
     try:
         text = " ".join(repr(value).split())  # tables show themselves on many lines
-    except ValueError:  # Python writes no integers of more than 4,300 digits
+    except (ValueError, RecursionError):  # Python writes no integers of more than 4,300 digits, and no deep nesting
         return f"an object of type {type(value).__name__} that is too large to show"
+    except Exception:  # the repr of a user's class may do anything
+        return f"an object of type {type(value).__name__} that cannot be shown"
     return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."
 
 

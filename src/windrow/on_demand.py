@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 
@@ -33,16 +32,4 @@ def on_demand(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callabl
     def names() -> list[str]:
         return sorted({*vars(here), *home_of})
 
-    class Package(ModuleType):
-        """A package in which a public name wins over a module of the same name.
-
-        Importing `windrow.frames.gap` makes the import system set `windrow.frames` to that folder, but `wr.frames` is
-        a function.
-        """
-
-        def __setattr__(self, name: str, value: Any) -> None:
-            if not (name in home_of and isinstance(value, ModuleType)):
-                super().__setattr__(name, value)
-
-    here.__class__ = Package
     return load, names

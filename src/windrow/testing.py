@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction
-from windrow.aggregates.keeper import Keeper
-from windrow.aggregates.states import States
+from windrow.aggregates.engine.accumulator import Accumulator
+from windrow.aggregates.engine.states import States
 from windrow.errors import SpecError, quoted
 
 __all__ = ["check_aggregate", "example_aggregate"]
@@ -121,7 +121,7 @@ class _Contract:
     def compiles(self) -> None:
         """Its functions are compiled, and run over no value and over one."""
         try:
-            self.keeper = Keeper(self.aggregate, *[pa.float64()] * self.aggregate.reads)
+            self.accumulator = Accumulator(self.aggregate, *[pa.float64()] * self.aggregate.reads)
             self._merged([[], self.rows[:1]])
         except Exception as error:
             self._refuse(f"does not compile: {' '.join(str(error).split())[:300]}")
@@ -130,9 +130,11 @@ class _Contract:
         """A state that went through Arrow gives what it gave before."""
         for n in range(len(self.rows) + 1):
             states = self._states([self.rows[:n]])
-            before = self.keeper.finish(states)[0].as_py()
+            before = self.accumulator.finish(states)[0].as_py()
             try:
-                after = self.keeper.finish(self.keeper.empty(0).read("", pa.table(states.columns(""))))[0].as_py()
+                after = self.accumulator.finish(self.accumulator.empty(0).read("", pa.table(states.columns(""))))[
+                    0
+                ].as_py()
             except (pa.ArrowException, TypeError) as error:
                 self._refuse(f"state: the state of {n} value(s) is no {self.aggregate.state}: {error}")
             self._demand(
@@ -156,11 +158,11 @@ class _Contract:
         third = max(1, len(self.rows) // 3)
         parts = [self.rows[:third], self.rows[third : 2 * third], self.rows[2 * third :]]
         left = self._result(parts)
-        keeper = self.keeper
+        accumulator = self.accumulator
         states = self._states(parts)
-        keeper.merge(states, np.array([0, 1, 1]), np.array([2]))
-        keeper.merge(states, np.array([0, 0, 1]), np.array([1]))
-        right = keeper.finish(states)[0].as_py()
+        accumulator.merge(states, np.array([0, 1, 1]), np.array([2]))
+        accumulator.merge(states, np.array([0, 0, 1]), np.array([1]))
+        right = accumulator.finish(states)[0].as_py()
         self._demand(
             self._alike(left, right),
             f"merge is not associative: merge(merge(a, b), c) gives {left!r}, merge(a, merge(b, c)) gives {right!r}",
@@ -218,21 +220,21 @@ class _Contract:
 
     def _states(self, parts: Sequence[Sequence[Row]]) -> States:
         """A state a part, by the compiled functions."""
-        keeper, states = self.keeper, self.keeper.empty(len(parts))
+        accumulator, states = self.accumulator, self.accumulator.empty(len(parts))
         rows = [row for part in parts for row in part]
         slots = np.array([k for k, part in enumerate(parts) for _ in part], np.int64).reshape(-1, 1)
         kind = None if self.aggregate.form == "objects" else pa.float64()
         columns = [pa.array([row[i] for row in rows], kind) for i in range(self.aggregate.reads)]
-        keeper.accumulate(states, slots, keeper.read(*columns))
+        accumulator.accumulate(states, slots, accumulator.read(*columns))
         return states
 
     def _merged(self, parts: Sequence[Sequence[Row]]) -> States:
         states = self._states(parts)
-        self.keeper.merge(states, np.zeros(len(parts), np.int64), np.arange(1, len(parts)))
+        self.accumulator.merge(states, np.zeros(len(parts), np.int64), np.arange(1, len(parts)))
         return states
 
     def _result(self, parts: Sequence[Sequence[Row]]) -> Any:
-        return self.keeper.finish(self._merged(parts))[0].as_py()
+        return self.accumulator.finish(self._merged(parts))[0].as_py()
 
     def _alike(self, a: Any, b: Any) -> bool:
         if isinstance(a, list) and isinstance(b, list):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import math
 import warnings
 
@@ -11,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import ArithmeticException
 
 import windrow as wr
 from windrow.errors import (
@@ -21,10 +23,11 @@ from windrow.errors import (
     SpecError,
     TypeMismatchError,
     UnsupportedError,
+    WindrowError,
 )  # fmt: skip
 
 pytestmark = pytest.mark.spark
-session_module = importlib.import_module("windrow.spark.session")
+session_module = importlib.import_module("windrow.spark.sessions")
 
 HIT = wr.Threshold("speed < 40")
 
@@ -367,3 +370,126 @@ def test_a_checkpoint_that_spark_cannot_open_is_named(spark):
         assert refusal(SourceError, lambda path=path: wr.buffer_stats(spark, path)) == said
     assert refusal(SpecError, lambda: wr.open_frames(None, "/data/state")).startswith("spark: None is no Spark session")
     assert "operator: expected" in refusal(SpecError, lambda: wr.open_frames(spark, "/data/state", operator=-1))
+
+
+class Unshowable:
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+
+def hostile(spark) -> dict:
+    """What no argument of a verb can be, each a type of its own; most break `==`, `if`, `repr` or attribute access."""
+    deep: list = []
+    for _ in range(3_000):
+        deep = [deep]
+    return {
+        "a number": 3.5, "an endless number": 10**5000, "a long text": "x" * 100_000, "a text of lines": "a\nb`'\"",
+        "half a character": "\ud800", "bytes": b"x", "nulls": [None], "nothing by name": {"a": None}, "a set": {1},
+        "no names": {1: wr.sum("speed")}, "many names": [f"n{i}" for i in range(10_000)], "names twice": ["road"] * 2,
+        "a nested list": deep, "a function": refusal, "an object": Unshowable(), "pandas": pd.DataFrame({"x": [1]}),
+        "polars": pl.DataFrame({"x": [1]}), "arrow": pa.table({"x": [1]}), "a column": functions().col("speed") > 1,
+        "an aggregate": wr.sum("speed"), "a session": spark, "a class": wr.Threshold, "a month": "1 month",
+        "an aggregate of nothing": {"n": wr.sum("nothing")}, "a scheme by name": {"n": HIT}, "a switch": "True",
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def verbs(spark, loops, tmp_path_factory):
+    """Calls that are right, and their arguments."""
+    folder = tmp_path_factory.mktemp("verbs")
+    pq.write_table(pa.table({"minute": [1], "speed": [1.0]}), folder / "loops.parquet")
+    table = loops.selectExpr("minute", "road", "speed").where("minute is not null")
+    stream = spark.readStream.format("rate").load().withWatermark("timestamp", "1 second")
+    jams = spark.createDataFrame([], "frame long, start int, end int")
+    columns = "closed_at int, count long, complete boolean, fragment long, final boolean"
+    pieces = spark.createDataFrame([], f"frame long, start int, end int, {columns}")
+    totals = {"total": wr.sum("value")}
+    minutes = wr.Tumbling("1 minute")
+    return {
+        "frames": (wr.frames, dict(source=table, scheme=HIT, on="minute")),
+        "frames of a stream": (wr.frames, dict(source=stream, scheme=wr.Gap("1 hour"), on="timestamp")),
+        "slide": (wr.slide, dict(source=table, windows=wr.Tumbling(2), on="minute", agg={"n": wr.sum("speed")})),
+        "slide of a stream": (wr.slide, dict(source=stream, windows=minutes, on="timestamp", agg=totals)),
+        "explain": (wr.explain, dict(source=table, what=HIT, on="minute")),
+        "fill": (wr.fill, dict(frames=jams, source=table, on="minute")),
+        "widen": (wr.widen, dict(frames=jams, before=1)),
+        "assemble": (wr.assemble, dict(fragments=pieces)),
+        "parquet": (wr.parquet, dict(spark=spark, path=str(folder))),
+        "open_frames": (wr.open_frames, dict(spark=spark, checkpoint=str(folder))),
+        "migrate": (wr.migrate, dict(spark=spark, checkpoint=str(folder))),
+        "register": (wr.register, dict(spark=spark)),
+        "guard": (wr.guard, dict(stream=spark.readStream.format("rate").load(), on="timestamp")),
+        "advise": (wr.advise, dict(aggregate=wr.median("speed"), retention=100, slide=10)),
+    }
+
+
+VERBS = (
+    "frames", "frames of a stream", "slide", "slide of a stream", "explain", "fill", "widen", "assemble",
+    "parquet", "open_frames", "migrate", "register", "advise", "guard",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_whatever_is_put_in_place_of_an_argument_of_a_verb_is_refused_in_our_words(spark, verbs, name):
+    verb, right = verbs[name]
+    for option in inspect.signature(verb).parameters:
+        for kind, value in hostile(spark).items():
+            if (option, kind) in (("spark", "a session"), ("aggregate", "an aggregate")):
+                continue
+            with pytest.raises(WindrowError) as caught:
+                verb(**{**right, option: value})
+            said = str(caught.value)
+            assert len(said) <= 2_000
+            assert not [word for word in ("\n", "Py4J", "error occurred while calling") if word in said], (option, kind)
+            assert option in said or option in ("path", "what"), (option, kind, said)
+
+
+def test_a_state_that_is_none_of_migrate_is_refused(spark, loops):
+    stream = spark.readStream.format("rate").load().withWatermark("timestamp", "1 second")
+    for initial, what in (
+        (loops, "a table of the columns ['minute', 'road', 'speed', 'volume']"),
+        (stream, "a stream"),
+    ):
+        for call in (
+            lambda initial=initial: wr.frames(stream, wr.Gap("1 hour"), on="timestamp", initial=initial),
+            lambda initial=initial: wr.slide(
+                stream, wr.Tumbling("1 hour"), on="timestamp", agg={"n": wr.sum("value")}, initial=initial
+            ),
+        ):
+            assert refusal(SpecError, call) == (
+                f"initial: expected the result of wr.migrate, a table of 'bucket' and 'data', got {what}"
+            )
+
+
+def test_a_switch_for_windows_is_checked_where_frames_are_explained(loops):
+    for option in ("empty", "only_changed"):
+        assert refusal(SpecError, lambda option=option: wr.explain(loops, HIT, on="minute", **{option: 0})) == (
+            f"{option}: expected True or False, got 0"
+        )
+    assert "is for windows" in refusal(UnsupportedError, lambda: wr.explain(loops, HIT, on="minute", using={}))
+
+
+def test_a_division_by_zero_is_one_error_in_every_plan(spark, tmp_path):
+    pq.write_table(pa.table({"t": [1, 2], "x": [0, 1]}), tmp_path / "zero.parquet")
+    source = wr.parquet(spark, tmp_path / "zero.parquet")
+    wr.register(spark)
+    source.df.createOrReplaceTempView("zero")
+    said = "the expression '1 / x > 0' cannot be computed for some row: Division by zero."
+    in_sql = "select * from threshold_frames(TABLE(zero), on => 't', predicate => '1 / x > 0')"
+    for run in (
+        lambda: wr.frames(source, wr.Threshold("1 / x > 0"), on="t").collect(),
+        lambda: wr.frames(source.df, wr.Threshold("1 / x > 0"), on="t", plan="native").collect(),
+        lambda: wr.frames(source.df, wr.Threshold("1 / x > 0"), on="t", plan="shuffle").collect(),
+        lambda: spark.sql(in_sql).collect(),
+    ):
+        with pytest.raises(ArithmeticException) as caught:
+            run()
+        found = wr.failure(caught.value)
+        assert isinstance(found, DataError)
+        assert str(found).startswith(said)
+    strict = wr.Threshold("1 / x > 0", nulls="error")
+    assert refusal(DataError, lambda: wr.frames(source.df, strict, on="t")).startswith(said)
+    for zero in ("x / 0 > 1", "1 / 0 > x"):
+        assert "divides by zero" in refusal(SpecError, lambda zero=zero: wr.frames(source, wr.Threshold(zero), on="t"))
+    tolerant = wr.frames(source, wr.Threshold("try_divide(1, x) > 0"), on="t")
+    assert [(row.start, row.end) for row in tolerant.collect()] == [(2, 2)]

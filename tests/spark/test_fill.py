@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 
 import windrow as wr
 from windrow.errors import ColumnError, DataError, SpecError, TypeMismatchError
-from windrow.frames import ordering
-from windrow.frames.clock import Clock
-from windrow.spark.fill import Layout, tag_sorted
+from windrow.rows import ordering
+from windrow.rows.clock import Clock
+from windrow.spark.filling import Layout, tag_sorted
 
 pytestmark = pytest.mark.spark
 

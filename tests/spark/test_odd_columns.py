@@ -8,7 +8,7 @@ import pytest
 
 import windrow as wr
 from windrow.errors import ColumnError, DataError, SourceError, SpecError, TypeMismatchError
-from windrow.spark import native
+from windrow.spark.plans import native
 from windrow.testing import example_aggregate
 
 pytestmark = pytest.mark.spark

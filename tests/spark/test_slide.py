@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import windrow as wr
-from test_stream_frames import run
-from windrow.spark import panes
+from streamed import run
+from windrow.spark.plans import panes
 
 pytestmark = pytest.mark.spark
 
@@ -272,7 +272,7 @@ def test_an_ordered_stream_needs_no_watermark(spark, tmp_path):
         ({"plan": "fast"}, wr.SpecError, "plan: 'fast' is not a plan"),
         ({"plan": "scan"}, wr.UnsupportedError, "give Parquet files by wr.parquet"),
         ({"plan": "native", "agg": {"m": wr.median("x")}}, wr.UnsupportedError, "median.*Spark has no partial form"),
-        ({"empty": 1}, wr.SpecError, "empty: 1 is neither True nor False"),
+        ({"empty": 1}, wr.SpecError, "empty: expected True or False, got 1"),
         ({"late": "emit"}, wr.UnsupportedError, "is for streams"),
         ({"on": "lane"}, wr.TypeMismatchError, "on: column 'lane'"),
     ],

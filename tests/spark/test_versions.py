@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +13,8 @@ from pyspark.sql import types as T
 import windrow as wr
 from cases import AGGREGATES, QUERIES, frame_locally, rows_of, table
 from windrow.errors import SessionError
-from windrow.spark import ranges, scan, versions
+from windrow.spark import versions
+from windrow.spark.plans import ranges, scan
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 
@@ -114,6 +114,6 @@ def test_types_mean_the_same_in_spark_and_in_arrow():
 
 
 def test_what_needs_a_newer_spark_says_which():
-    session = SimpleNamespace(version="4.1.0", dataSource=None)
+    kind = type("SparkSession", (), {"version": "4.1.0", "createDataFrame": None, "read": None})
     with pytest.raises(SessionError, match=r"^this session runs Spark 4\.1\.0; redis_streams needs 4\.2 or newer$"):
-        wr.register_redis(session)
+        wr.register_redis(kind())

@@ -101,5 +101,5 @@ def test_frames_without_bounds(spark: SparkSession) -> None:
         wr.widen(spark.sql("select 0 as frame, 1 as start"), before=1)
     with pytest.raises(ColumnError, match="'start' is ambiguous"):
         wr.widen(spark.sql("select 0 as start, 1 as start, 2 as end"), before=1)
-    with pytest.raises(SpecError, match="is no DataFrame"):
+    with pytest.raises(SpecError, match="frames: expected a Spark DataFrame, got"):
         wr.widen([(1, 2)], before=1)  # type: ignore[arg-type]

@@ -1,12 +1,12 @@
-"""Aggregates: small algebras that say how the values of a frame become one."""
+"""Aggregates: small algebras that reduce the values of a frame or window to one result."""
 
 from windrow.aggregates.base import AggregateFunction
+from windrow.aggregates.binning import Histogram
 from windrow.aggregates.center import CenterOfMass
 from windrow.aggregates.counting import Count
 from windrow.aggregates.ends import First, Last
 from windrow.aggregates.extremes import Max, Min
 from windrow.aggregates.frequencies import CountDistinct, HeavyHitters, Mode, TopK
-from windrow.aggregates.histogram import Histogram
 from windrow.aggregates.moments import Kurtosis, Skewness, Stddev, Variance
 from windrow.aggregates.order import MaxN, Median, MinN, Quantile, Rank
 from windrow.aggregates.pairs import Correlation, Covariance, Intercept, Slope

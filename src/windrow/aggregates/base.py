@@ -1,24 +1,25 @@
 """The contract of an aggregate: a small algebra over the values of one column, or of several read side by side.
 
-An aggregate is four pure functions over a state, a tuple of numbers:
+An aggregate consists of four pure functions over a state, which is a tuple of numbers:
 
     zero()         the state of no values
     add(s, x)      the state after one more value
     merge(a, b)    the state of the values behind `a` followed by those behind `b`
     finish(s)      the result
 
-and, where values can be taken out again, `remove(s, x)`. `merge` is associative but need not commute: `first` and
-`last` are aggregates too. Nulls never reach `add`; one that reads two columns has `add(s, x, y)`, and a row with a null
-in either is skipped. The functions are compiled with numba, built-in and user-defined alike, so they keep to numbers,
-tuples and `math`. What an aggregate can do is declared on its class, never guessed from its name.
+and, if values can be removed again, `remove(s, x)`. `merge` is associative but need not be commutative: `first` and
+`last` are aggregates too. `add` never receives nulls. An aggregate of two columns has `add(s, x, y)` and skips rows
+with a null in either column. All functions, built-in and user-defined, are compiled with numba, so they are limited to
+numbers, tuples and `math`. The class declares what the aggregate can do; nothing is guessed from its name.
 
-Two more forms of state serve aggregates whose state is no fixed tuple. In the form `"row"` it is a row of numbers as
-long as the aggregate's options say, which `add(row, x, options)` and `merge(row, other, options)` change in place. In
-the form `"values"` it is all values in order, each once, with how often it came; it grows, adding and merging are the
-same for all, and only `finish((values, counts), options)` is the aggregate's own.
+Two more forms serve aggregates whose state is not a fixed tuple. In the form `"row"`, the state is a row of numbers
+whose length depends on the aggregate's options; `add(row, x, options)` and `merge(row, other, options)` change it in
+place. In the form `"values"`, the state is the sorted distinct values with their counts. It grows, all aggregates share
+`add` and `merge`, and each defines only `finish((values, counts), options)`.
 
-A user's aggregate may also keep a state of any Arrow type, a list or a text say, which it declares as `state`. Its
-functions then run as plain Python. They take and give states as Arrow's `to_pylist` does, and change none in place.
+A user-defined aggregate may also keep a state of any Arrow type, such as a list or a string, which it declares as
+`state`. Its functions then run as plain Python. They take and return states in the form of Arrow's `to_pylist`, and
+change none in place.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.aggregates.shape import check_shape
-from windrow.aggregates.tags import tag_of
+from windrow.aggregates.engine.signature import check_shape
+from windrow.aggregates.engine.tags import tag_of
 from windrow.errors import SpecError, quoted
 
 Kind: TypeAlias = Literal["distributive", "algebraic", "holistic"]
@@ -41,25 +42,25 @@ Form: TypeAlias = Literal["numbers", "row", "values", "objects"]
 Gives: TypeAlias = Literal["number", "list", "counted list"]
 Options: TypeAlias = npt.NDArray[Any]
 Counted: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]
-"""The state of form `"values"`: the different values in order, and how often each came."""
+"""The state of form `"values"`: the distinct values in order, and the count of each."""
 
 MOST_VALUES = 10_000_000
-"""How many different values a state of form `"values"` keeps unless the aggregate says otherwise: up to 320 MB."""
+"""The default limit of distinct values in a state of form `"values"`: up to 320 MB."""
 THESIS = "On a design space for sliding windows (2011), table 3.1"
 
 
 @dataclass(frozen=True, repr=False)
 class AggregateFunction:
-    """An aggregate of the non-null values of one column; subclass it to make your own.
+    """An aggregate of the non-null values of one column; subclass it to define your own.
 
     Parameters
     ----------
     column
-        The column that is aggregated.
+        The column to aggregate.
 
     Examples
     --------
-    The range of a column, as an aggregate of one's own:
+    A user-defined aggregate, the range of a column:
 
     >>> import math
     >>> import windrow as wr
@@ -84,8 +85,8 @@ class AggregateFunction:
     >>> Range("speed").compute([3.0, 9.0, 4.0])
     6.0
 
-    The state starts as `zero()`, its numbers are floats, and a frame without a non-null value gives null. With a state
-    of another type the functions are not compiled, and the values may be anything that Arrow knows:
+    The state starts as `zero()`, its numbers are floats, and a frame without non-null values returns null. If `state`
+    declares another type, the functions are not compiled, and the values may have any Arrow type:
 
     >>> import pyarrow as pa
     >>> class Route(wr.AggregateFunction):
@@ -117,38 +118,38 @@ class AggregateFunction:
     column: str
 
     kind: ClassVar[Kind] = "algebraic"
-    """How the aggregate of a whole follows from those of its parts; the state of a holistic one is not bounded."""
+    """How the result follows from the results of parts; the state of a holistic aggregate is unbounded."""
     state: ClassVar[pa.DataType | None] = None
-    """The Arrow type of a state that is no tuple of numbers; the functions are not compiled then."""
+    """The Arrow type of a state that is not a tuple of numbers; the functions are then not compiled."""
     form: ClassVar[Form] = "numbers"
-    """What the state is: a tuple of numbers, a row of numbers as long as the options say, the values themselves, or
-    whatever `state` declares."""
+    """The form of the state: a tuple of numbers, a row of numbers whose length depends on the options, the values
+    themselves, or an object of the type that `state` declares."""
     gives: ClassVar[Gives] = "number"
-    """What the result is: a number, a list of numbers, or a list of values with how often each came."""
+    """The form of the result: a number, a list of numbers, or a list of values with their counts."""
     reads: ClassVar[int] = 1
-    """How many columns a value is made of."""
+    """The number of columns that a value consists of."""
     has_options: ClassVar[bool] = False
-    """Whether the functions take, as a last argument, the numbers that `options` gives."""
+    """Whether the functions take the numbers that `options` returns as their last argument."""
     needs: ClassVar[int] = 1
-    """How many non-null values it takes for the result to be defined; fewer give null."""
+    """The least number of non-null values for which the result is defined; with fewer it is null."""
     keeps_integers: ClassVar[bool] = False
-    """Whether the state over integers is kept in 64-bit integers, exactly; `zero` then takes that as an argument."""
+    """Whether the state over integers consists of exact 64-bit integers; `zero` then takes this as an argument."""
     accepts_instants: ClassVar[bool] = False
-    """Whether timestamps and dates can be aggregated as well as numbers."""
+    """Whether timestamps and dates can be aggregated in addition to numbers."""
     monotonic: ClassVar[Literal["always", "non-negative", "never"]] = "never"
-    """Whether one more value, wherever it stands, can only raise the result: always, if none is negative, or never."""
+    """Whether one more value, at any place, can only raise the result: always, if no value is negative, or never."""
     duplicate_sensitive: ClassVar[bool] = True
-    """Whether the same value added twice counts twice."""
+    """Whether a value that is added twice counts twice."""
     robust: ClassVar[bool] = True
-    """Whether the result sums up all values, and so bears the loss of some, rather than being one or some of them."""
+    """Whether the result summarises all values, and so tolerates the loss of some, instead of selecting a few."""
     order_sensitive: ClassVar[bool] = False
     """Whether the result depends on the order of the values."""
     ranks_suffice: ClassVar[bool] = False
-    """Whether values in the form `"values"` may be summarised, if their ranks stay within the aggregate's `eps`."""
+    """Whether states of form `"values"` may be summarised, as long as ranks stay within the aggregate's `eps`."""
     source: ClassVar[str] = "user-defined"
     """Where the aggregate is described."""
     builtin: ClassVar[bool] = False
-    """Whether the class is part of Windrow, so that its compiled code may be kept on disk."""
+    """Whether the class is part of Windrow, so that its compiled code may be cached on disk."""
 
     zero: ClassVar[Callable[..., tuple[float, ...]]]
     add: ClassVar[Callable[..., Any]]
@@ -196,40 +197,40 @@ class AggregateFunction:
 
     @property
     def invertible(self) -> bool:
-        """Whether a value can be taken out of the state again."""
+        """Whether a value can be removed from the state again."""
         return type(self).remove is not None
 
     @property
     def bounded(self) -> bool:
-        """Whether the state is of one size, however many values there are."""
+        """Whether the size of the state is independent of the number of values."""
         return self.kind != "holistic"
 
     @property
     def rank_error(self) -> float:
-        """By which share of all values a rank may be off in the state; 0 if all values are kept."""
+        """The share of all values by which a rank in the state may be off; 0 if the state keeps all values."""
         return float(getattr(self, "eps", 0.0)) if self.ranks_suffice else 0.0
 
     @property
     def most_values(self) -> int | None:
-        """How many different values a state may keep; None if it does not keep all values."""
+        """The largest number of distinct values in a state; None if the state does not keep all values."""
         if self.form != "values" or self.rank_error:
             return None
         return int(getattr(self, "max_values", MOST_VALUES))
 
     def options(self, integral: bool) -> Options:
-        """The numbers that the functions take as their last argument, for a state in integers or in floats."""
+        """Return the numbers that the functions take as their last argument, for a state of integers or of floats."""
         return np.empty(0)
 
     def last_arguments(self, integral: bool) -> tuple[Options, ...]:
-        """What the functions take after all else: the options, or nothing."""
+        """Return the trailing arguments of the functions: the options, or nothing."""
         return (self.options(integral),) if self.has_options else ()
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
-        """The Arrow type of the result over a column of the given type."""
+        """Return the Arrow type of the result over a column of the given type."""
         return pa.float64()
 
     def zero_state(self, integral: bool) -> tuple[Any, ...]:
-        """The numbers of the state of no values, over integers or over floats; or the one object that it is."""
+        """Return the state of no values, over integers or over floats, as numbers or as a single object."""
         if self.form == "values":
             return ()
         if self.form == "objects":
@@ -237,14 +238,14 @@ class AggregateFunction:
         return type(self).zero(integral) if self.keeps_integers else type(self).zero()
 
     def longest_list(self, seen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """How long the lists of frames can be that have seen so many values; for aggregates that give lists."""
+        """Return the length of the longest possible list per frame, given how many values each has seen."""
         return seen
 
     def check(self, numbers: npt.NDArray[Any]) -> None:
-        """Raise if any of these states over integers, one a row, cannot be finished truly."""
+        """Raise if any of these states over integers, one per row, has no correct result."""
 
     def compute(self, *values: Any) -> Any:
-        """Aggregate a plain sequence of values, or one a column; None is a null and is skipped.
+        """Aggregate a plain sequence of values, or one sequence per column; None is a null and is skipped.
 
         >>> import windrow as wr
         >>> wr.mean("speed").compute([1, None, 4])
@@ -252,19 +253,19 @@ class AggregateFunction:
         >>> wr.covariance("speed", "volume").compute([1, 2, 3], [2, 4, None])
         1.0
         """
-        from windrow.aggregates.keeper import Keeper
+        from windrow.aggregates.engine.accumulator import Accumulator
 
         columns = [pa.array(column) for column in values]
         if self.form != "objects":
             columns = [c.cast(pa.float64()) if pa.types.is_null(c.type) else c for c in columns]
-        keeper = Keeper(self, *(column.type for column in columns))
-        states = keeper.empty(1)
-        keeper.accumulate(states, np.zeros((len(columns[0]), 1), np.int64), keeper.read(*columns))
-        return keeper.finish(states)[0].as_py()
+        accumulator = Accumulator(self, *(column.type for column in columns))
+        states = accumulator.empty(1)
+        accumulator.accumulate(states, np.zeros((len(columns[0]), 1), np.int64), accumulator.read(*columns))
+        return accumulator.finish(states)[0].as_py()
 
 
 def name_of(kind: type[AggregateFunction]) -> str:
-    """The name by which an aggregate is called.
+    """Return the public name of an aggregate class.
 
     >>> from windrow.aggregates import HeavyHitters
     >>> name_of(HeavyHitters)

@@ -13,7 +13,7 @@ State = tuple[float, float]
 
 @dataclass(frozen=True, repr=False)
 class CenterOfMass(AggregateFunction):
-    """The mean of a column weighted by another, kept as two sums; NaN if the weights add up to zero.
+    """The mean of a column weighted by another, stored as two sums; NaN if the weights add up to zero.
 
     >>> import windrow as wr
     >>> wr.center_of_mass("position", "mass").compute([0.0, 10.0, 99.0], [3, 1, None])
@@ -28,7 +28,7 @@ class CenterOfMass(AggregateFunction):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The column of positions and that of weights."""
+        """The column of positions and the column of weights."""
         return (self.column, self.weight)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The number of tuples, or of non-null values."""
+"""The number of rows, or of non-null values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windrow.aggregates.base import AggregateFunction, Kind
 
 @dataclass(frozen=True, repr=False)
 class Count(AggregateFunction):
-    """The number of tuples; with a column, the number of its non-null values.
+    """The number of rows; with a column, the number of its non-null values.
 
     >>> import windrow as wr
     >>> wr.count()
@@ -33,11 +33,11 @@ class Count(AggregateFunction):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The column whose values are counted; none when tuples are."""
+        """The column whose values are counted; empty if rows are counted."""
         return () if self.column == "*" else (self.column,)
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
-        """A 64-bit integer, whatever is counted."""
+        """Return a 64-bit integer type for any column."""
         return pa.int64()
 
     @staticmethod

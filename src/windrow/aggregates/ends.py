@@ -25,7 +25,7 @@ class _End(AggregateFunction):
     source: ClassVar[str] = "Spark SQL's first and last"
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
-        """The type of the column; a decimal becomes a float."""
+        """Return the type of the column; a decimal becomes a float."""
         return pa.float64() if pa.types.is_decimal(values) else values
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Minimum and maximum, with Spark's order of floats: NaN is greater than any other value."""
+"""Minimum and maximum in Spark's order of floats: NaN is greater than any other value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Extreme(AggregateFunction):
     source: ClassVar[str] = "On a design space for sliding windows (2011), table 3.1"
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
-        """The type of the column; a decimal becomes a float."""
+        """Return the type of the column; a decimal becomes a float."""
         return pa.float64() if pa.types.is_decimal(values) else values
 
     @staticmethod
@@ -59,7 +59,7 @@ class Min(_Extreme):
 
 @dataclass(frozen=True, repr=False)
 class Max(_Extreme):
-    """The largest value; NaN if there is one.
+    """The largest value; NaN if any value is NaN.
 
     >>> import windrow as wr
     >>> wr.max("speed").compute([40.0, 38.5])

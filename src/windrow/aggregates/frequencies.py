@@ -1,7 +1,7 @@
-"""Aggregates by how often a value comes: the most frequent ones, and how many different ones there are.
+"""Aggregates of frequencies: the most frequent values, and the number of distinct values.
 
-Those that give several values give a list of structs with the fields `value` and `count`, the most frequent first, and
-of equally frequent ones the smallest. All NaN are one value, and so are both zeros, as in Spark.
+Aggregates with several values return a list of structs with the fields `value` and `count`, most frequent first; ties
+are in order of value. All NaN are one value, and so are both zeros, as in Spark.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Row = npt.NDArray[Any]
 @dataclass(frozen=True, repr=False)
 class _Frequency(AggregateFunction):
     max_values: int = field(default=MOST_VALUES, kw_only=True)
-    """How many different values a frame may keep; more are an error."""
+    """The largest number of distinct values per frame; more raise an error."""
 
     kind: ClassVar[Kind] = "holistic"
     form: ClassVar[Form] = "values"
@@ -38,7 +38,7 @@ class _Frequency(AggregateFunction):
 
 @dataclass(frozen=True, repr=False)
 class CountDistinct(_Frequency):
-    """The number of different values.
+    """The number of distinct values.
 
     >>> import windrow as wr
     >>> wr.count_distinct("lane").compute([1, 2, 1, None])
@@ -51,7 +51,7 @@ class CountDistinct(_Frequency):
     builtin: ClassVar[bool] = True
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
-        """A 64-bit integer."""
+        """Return a 64-bit integer type."""
         return pa.int64()
 
     @staticmethod
@@ -61,7 +61,7 @@ class CountDistinct(_Frequency):
 
 @dataclass(frozen=True, repr=False)
 class Mode(_Frequency):
-    """The most frequent value; of equally frequent ones the smallest.
+    """The most frequent value; the smallest one if several are equally frequent.
 
     >>> import windrow as wr
     >>> wr.mode("lane").compute([3, 2, 3, 2, 1])
@@ -72,7 +72,7 @@ class Mode(_Frequency):
     builtin: ClassVar[bool] = True
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
-        """The type of the column; a decimal becomes a float."""
+        """Return the type of the column; a decimal becomes a float."""
         return chosen_type(values)
 
     @staticmethod
@@ -82,9 +82,9 @@ class Mode(_Frequency):
 
 @njit(cache=True)
 def _most_frequent(values: Row, counts: Row, at_most: int, least: float, items: Row, often: Row) -> int:
-    """Write at most so many of the values that came at least so often, the most frequent first."""
+    """Write up to `at_most` values that occur at least `least` times, most frequent first, and return how many."""
     found = 0
-    # A stable sort leaves the smaller of two equally frequent values in front.
+    # The sort is stable, so the smaller of two equally frequent values stays in front.
     for i in np.argsort(-counts, kind="mergesort"):
         if found == at_most or counts[i] < least:
             break
@@ -99,7 +99,7 @@ class _Frequent(_Frequency):
     has_options: ClassVar[bool] = True
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
-        """A list of structs of a value and its count."""
+        """Return a list type of structs with a value and its count."""
         return pa.list_(pa.struct([("value", chosen_type(values)), ("count", pa.int64())]))
 
 
@@ -123,11 +123,11 @@ class TopK(_Frequent):
         super().__post_init__()
 
     def options(self, integral: bool) -> Options:
-        """How many."""
+        """Return `k`."""
         return np.array([self.k], np.int64)
 
     def longest_list(self, seen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """As many as there were, up to `k`."""
+        """Return the number of values seen, but at most `k`."""
         return np.minimum(seen, self.k)
 
     @staticmethod
@@ -137,16 +137,16 @@ class TopK(_Frequent):
 
 @dataclass(frozen=True, repr=False)
 class HeavyHitters(_Frequent):
-    """The values that make up at least the share `phi` of all, each with its count.
+    """The values that make up at least the share `phi` of all values, each with its count.
 
     Parameters
     ----------
     column
-        The column that is aggregated.
+        The column to aggregate.
     phi
-        Above 0 and up to 1: a value is there if it came at least `phi * N` times.
+        Above 0 and up to 1: a value is included if it occurs at least `phi * N` times.
     eps
-        By how much of all values a count may be off where a synopsis may choose to be less exact; frames are exact.
+        The share of all values by which a count may be off if a synopsis approximates the result; frames are exact.
 
     Examples
     --------
@@ -166,11 +166,11 @@ class HeavyHitters(_Frequent):
         super().__post_init__()
 
     def options(self, integral: bool) -> Options:
-        """The share."""
+        """Return the share."""
         return np.array([self.phi])
 
     def longest_list(self, seen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """No more values than shares fit into 1, but for what rounding may add."""
+        """Return how many shares of `phi` fit into 1, plus 1 for rounding, but at most the number of values seen."""
         return np.minimum(seen, np.int64(min(1 / self.phi, 2.0**62)) + 1)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Variance, standard deviation, skewness and kurtosis, by recurrences for one more value and for two sets of values."""
+"""Variance, standard deviation, skewness and kurtosis, by recurrences for adding a value and for merging two sets."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ State = tuple[float, float, float]
 class Variance(AggregateFunction):
     """The sample variance (divided by n - 1); null for fewer than two values.
 
-    The state is the count, the mean and the sum of squared distances from it. There is no `remove`: taking a value out
-    of floating-point moments can lose every digit.
+    The state is the count, the mean and the sum of squared distances from it. There is no `remove`: removing a value
+    from floating-point moments can lose every digit.
 
     >>> import windrow as wr
     >>> wr.variance("speed").compute([1.0, 2.0, 4.0])
@@ -35,7 +35,7 @@ class Variance(AggregateFunction):
     def add(s: State, x: float) -> State:  # noqa: D102
         n = s[0] + 1.0
         delta = x - s[1]
-        # This division does not wait for the mean before, so values in a row take a third less time.
+        # This division does not depend on the previous mean, so consecutive values take a third less time.
         mean = s[1] + delta * (1.0 / n)
         return (n, mean, s[2] + delta * (x - mean))
 
@@ -76,7 +76,7 @@ Shape = tuple[float, float, float, float, float]
 
 @dataclass(frozen=True, repr=False)
 class _HigherMoment(AggregateFunction):
-    """What needs moments past the second. The state is the count, the mean, and sums of distances² to distances⁴."""
+    """An aggregate of higher moments. The state is the count, the mean, and the sums of distances² to distances⁴."""
 
     source: ClassVar[str] = THESIS
 
@@ -122,7 +122,7 @@ class _HigherMoment(AggregateFunction):
 
 @dataclass(frozen=True, repr=False)
 class Skewness(_HigherMoment):
-    """The skewness: the third standardised moment, of the population as in Spark; NaN if all values are equal.
+    """The skewness: the third standardised moment of the population, as in Spark; NaN if all values are equal.
 
     >>> import windrow as wr
     >>> wr.skewness("speed").compute([0.0, 0.0, 3.0])

@@ -1,4 +1,4 @@
-"""Aggregates by the order of values: the largest and smallest few, quantiles, the median, and ranks.
+"""Aggregates based on the order of values: the n largest and smallest, quantiles, the median, and ranks.
 
 NaN is greater than any other value, as in Spark.
 """
@@ -23,12 +23,12 @@ Row = npt.NDArray[Any]
 
 
 def chosen_type(values: pa.DataType) -> pa.DataType:
-    """The type of values that are chosen from a column: the column's; a decimal becomes a float."""
+    """Return the type of values selected from a column: the type of the column; a decimal becomes a float."""
     return pa.float64() if pa.types.is_decimal(values) else values
 
 
 def check_size(aggregate: AggregateFunction, option: str, size: Any) -> None:
-    """Refuse what is no number of values."""
+    """Reject anything that is not a positive 32-bit integer."""
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size < 2**31:
         raise SpecError(
             f"{type(aggregate).__name__}: {option}={quoted(size)} must be a whole number from 1 to 2**31 - 1"
@@ -36,7 +36,7 @@ def check_size(aggregate: AggregateFunction, option: str, size: Any) -> None:
 
 
 def check_share(aggregate: AggregateFunction, option: str, share: Any, *, least: str) -> float:
-    """A number up to 1, as a float, or a refusal; `least` says whether 0 is one, or what is below 1."""
+    """Return a share as a float, or raise; `least` states the range of valid shares."""
     fine = not isinstance(share, bool) and isinstance(share, int | float | np.integer | np.floating)
     limits = {"from 0 to 1": (0, 1), "above 0 and up to 1": (math.ulp(0.0), 1), "of at least 0 and below 1": (0, 1)}
     low, high = limits[least]
@@ -45,12 +45,12 @@ def check_share(aggregate: AggregateFunction, option: str, share: Any, *, least:
     return float(share)
 
 
-# The largest and the smallest few.
+# The n largest and smallest.
 
 
 @njit(cache=True)
 def _insert(row: Row, x: Any, ascending: bool) -> None:
-    """Put a value in its place among the best so far, of which `row[0]` is the number."""
+    """Insert a value in order among the best so far; `row[0]` is their number."""
     held = int(row[0])
     if held == row.size - 1:
         worst = row[held]
@@ -67,7 +67,7 @@ def _insert(row: Row, x: Any, ascending: bool) -> None:
 
 @dataclass(frozen=True, repr=False)
 class _Few(AggregateFunction):
-    """The state is a row of how many values there are, and these in order."""
+    """The n best values. The state is a row with the number of values, followed by the values in order."""
 
     n: int
 
@@ -84,15 +84,15 @@ class _Few(AggregateFunction):
         super().__post_init__()
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
-        """A list of values of the column's type."""
+        """Return a list type of the column's values."""
         return pa.list_(chosen_type(values))
 
     def zero_state(self, integral: bool) -> tuple[float, ...]:
-        """No values, and room for `n`."""
+        """Return a state without values and with room for `n`."""
         return (0,) * (self.n + 1)
 
     def longest_list(self, seen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """As many as there were, up to `n`."""
+        """Return the number of values seen, but at most `n`."""
         return np.minimum(seen, self.n)
 
     @staticmethod
@@ -104,7 +104,7 @@ class _Few(AggregateFunction):
 
 @dataclass(frozen=True, repr=False)
 class MaxN(_Few):
-    """The `n` largest values, the largest first, as a list; one that came twice is there twice.
+    """The `n` largest values as a list, largest first; duplicates are included.
 
     >>> import windrow as wr
     >>> wr.max_n("speed", 3).compute([40, 38, 55, 40, 12])
@@ -125,7 +125,7 @@ class MaxN(_Few):
 
 @dataclass(frozen=True, repr=False)
 class MinN(_Few):
-    """The `n` smallest values, the smallest first, as a list; one that came twice is there twice.
+    """The `n` smallest values as a list, smallest first; duplicates are included.
 
     >>> import windrow as wr
     >>> wr.min_n("speed", 3).compute([40, 38, 55])
@@ -149,7 +149,7 @@ class MinN(_Few):
 
 @njit(cache=True)
 def rank_of(q: float, n: int) -> int:
-    """The rank of quantile `q` among `n` values: `q * n` rounded up, but at least 1."""
+    """Return the rank of quantile `q` among `n` values: `q * n` rounded up, but at least 1."""
     return max(1, min(n, math.ceil(q * n)))
 
 
@@ -171,7 +171,7 @@ class _Quantile(AggregateFunction):
         super().__post_init__()
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
-        """The type of the column; a decimal becomes a float."""
+        """Return the type of the column; a decimal becomes a float."""
         return chosen_type(values)
 
     @staticmethod
@@ -187,19 +187,19 @@ class _Quantile(AggregateFunction):
 
 @dataclass(frozen=True, repr=False)
 class Quantile(_Quantile):
-    """The value below or at which lies the share `q` of all values: the one of rank `q * N`, rounded up.
+    """The smallest value such that at least the share `q` of all values is no larger: the value of rank `⌈q * N⌉`.
 
     Parameters
     ----------
     column
-        The column that is aggregated.
+        The column to aggregate.
     q
         From 0 (the smallest value) to 1 (the largest).
     eps
-        By which share of all values the rank may be off. With it, frames and windows keep a summary of about
-        1 / eps values instead of all of them, and all plans agree within `eps`. Up to 2 / eps values are exact.
-    max_values
-        How many different values a frame may keep without `eps`; more are an error.
+        The share of all values by which the rank may be off. If it is given, frames and windows keep a summary of about
+            1 / eps values instead of all values, and all plans agree within `eps`. Up to 2 / eps values are exact.
+        max_values
+            The largest number of distinct values per frame without `eps`; more raise an error.
 
     Examples
     --------
@@ -221,15 +221,15 @@ class Quantile(_Quantile):
         super().__post_init__()
 
     def options(self, integral: bool) -> Options:
-        """The share."""
+        """Return the share."""
         return np.array([self.q])
 
 
 @dataclass(frozen=True, repr=False)
 class Median(_Quantile):
-    """The quantile of 0.5, always one of the values: of an even number of them the lower of those in the middle.
+    """The quantile of 0.5. It is always one of the values: of an even number, the lower of the two in the middle.
 
-    `eps` and `max_values` are those of `quantile`.
+    `eps` and `max_values` have the same meaning as in `quantile`.
 
     >>> import windrow as wr
     >>> wr.median("temp").compute([7, 1, 5, 3])
@@ -250,7 +250,7 @@ class Median(_Quantile):
         return 0.5
 
     def options(self, integral: bool) -> Options:
-        """The share."""
+        """Return the share."""
         return np.array([0.5])
 
 
@@ -259,7 +259,7 @@ class Median(_Quantile):
 
 @dataclass(frozen=True, repr=False)
 class Rank(AggregateFunction):
-    """The rank that a given value has or would have: how many values are at most as large.
+    """The rank that a given value has or would have: the number of values that are at most as large.
 
     >>> import windrow as wr
     >>> wr.rank("speed", 40).compute([38, 40, 55, 40])
@@ -284,11 +284,11 @@ class Rank(AggregateFunction):
         super().__post_init__()
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
-        """A 64-bit integer."""
+        """Return a 64-bit integer type."""
         return pa.int64()
 
     def options(self, integral: bool) -> Options:
-        """The value, and whether any number can be as small; among integers it has the rank of the one below it."""
+        """Return the value, rounded down for integers, and whether any number can be as small."""
         if not integral:
             return np.array([self.value, 1.0])
         limits = np.iinfo(np.int64)

@@ -1,8 +1,8 @@
-"""How two columns move together: covariance, correlation, and the line of least squares. A row with a null is skipped.
+"""Aggregates of two columns: covariance, correlation and least-squares regression. Rows with a null are skipped.
 
-All are finished from one state, kept by the recurrences of the moments: the number of rows, the two means, the sums of
-squared distances from them, and the sum of products of the distances. There is no `remove`, for the reason that
-`variance` gives.
+All share one state, updated by the recurrences of the moments: the number of rows, the two means, the sums of squared
+distances from them, and the sum of products of the distances. There is no `remove`, for the same reason as in
+`variance`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Covariance(Pair):
 
 @dataclass(frozen=True, repr=False)
 class Correlation(Pair):
-    """Pearson's correlation of two columns, from -1 to 1; NaN if a column does not vary, null for fewer than two rows.
+    """Pearson's correlation of two columns, from -1 to 1; NaN if a column is constant, null for fewer than two rows.
 
     >>> import windrow as wr
     >>> wr.correlation("speed", "volume").compute([1, 2, 3], [6, 4, 2])
@@ -91,21 +91,21 @@ class Correlation(Pair):
     @staticmethod
     def finish(s: State) -> float:  # noqa: D102
         product = s[3] * s[4]
-        # The product may be too large or too small for a float where its root is not.
+        # The product may overflow or underflow a float even if its root does not.
         fits = 1e-300 < product < 1e300
         spread = math.sqrt(product) if fits else math.sqrt(s[3]) * math.sqrt(s[4])
         if not spread > 0.0:
             return math.nan
         found = s[5] / spread
-        # Rounding must not take it past 1, and NaN must pass.
+        # Rounding must not exceed 1, and NaN must pass through.
         return 1.0 if found > 1.0 else -1.0 if found < -1.0 else found
 
 
 @dataclass(frozen=True, repr=False)
 class Slope(Pair):
-    """The slope of the line of least squares through `column` over `other`; NaN if `other` does not vary.
+    """The slope of the least-squares line of `column` over `other`; NaN if `other` is constant.
 
-    The order of the columns is that of SQL's `regr_slope`: what is explained comes first.
+    The order of the columns is that of SQL's `regr_slope`: the dependent variable comes first.
 
     >>> import windrow as wr
     >>> wr.slope("speed", "hour").compute([10.0, 12.0, 14.0], [1, 2, 3])
@@ -121,7 +121,7 @@ class Slope(Pair):
 
 @dataclass(frozen=True, repr=False)
 class Intercept(Pair):
-    """Where the line of least squares through `column` over `other` meets zero; NaN if `other` does not vary.
+    """The intercept of the least-squares line of `column` over `other`; NaN if `other` is constant.
 
     >>> import windrow as wr
     >>> wr.intercept("speed", "hour").compute([10.0, 12.0, 14.0], [1, 2, 3])

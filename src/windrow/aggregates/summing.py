@@ -16,16 +16,16 @@ State = tuple[float, float]
 LARGEST = int(np.iinfo(np.int64).max)
 SMALLEST = int(np.iinfo(np.int64).min)
 FLOATS = -(2**62)
-"""Marks, in place of the carries, the state of a sum of floats; integers never carry that often."""
+"""Marks the state of a sum of floats, in place of the carries; integers never carry that often."""
 
 
 @dataclass(frozen=True, repr=False)
 class Sum(AggregateFunction):
-    """The sum: of integers as a 64-bit integer, of floats as a float.
+    """The sum: a 64-bit integer over integers, a float over floats.
 
-    The state of integers is the lowest 64 bits of the sum, and how many times 2^64 it is more: what passes 64 bits on
-    the way counts up or down, so only the whole sum must fit, in whatever order the values come. If it does not, that
-    is an error, never a wrong number. The state of floats is their sum and a mark.
+    The state over integers is the lowest 64 bits of the sum and the number of carries, each worth 2^64. Intermediate
+    sums may exceed 64 bits, so only the final sum must fit, whatever the order of the values. If it does not fit,
+    Windrow raises an error instead of returning a wrong number. The state over floats is their sum and a mark.
 
     >>> import windrow as wr
     >>> wr.sum("volume").compute([3, 4, None])
@@ -39,11 +39,11 @@ class Sum(AggregateFunction):
     builtin: ClassVar[bool] = True
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
-        """A 64-bit integer over integers, a float over anything else."""
+        """Return a 64-bit integer type over integers, a float type otherwise."""
         return pa.int64() if pa.types.is_integer(values) else pa.float64()
 
     def check(self, numbers: npt.NDArray[Any]) -> None:
-        """Refuse sums that do not fit in 64 bits."""
+        """Raise if a sum does not fit in 64 bits."""
         past = int(np.count_nonzero(numbers[:, 1]))
         if past:
             raise DataError(f"{self!r} is past 64 bits in {past} frame(s); cast column {self.column!r} to double")
@@ -56,7 +56,7 @@ class Sum(AggregateFunction):
     def add(s: State, x: float) -> State:  # noqa: D102
         if s[1] <= FLOATS:
             return (s[0] + x, s[1])
-        # Asked before adding, and 2^64 is taken off in two halves, so that no sum on the way is past 64 bits either.
+        # Tested before adding. 2^64 is subtracted in two halves, so that no intermediate sum exceeds 64 bits either.
         carry = ((x > 0) & (s[0] > LARGEST - x)) * 1 - ((x < 0) & (s[0] < SMALLEST - x)) * 1
         return ((s[0] + carry * SMALLEST) + (x + carry * SMALLEST), s[1] + carry)
 
@@ -81,7 +81,7 @@ class Sum(AggregateFunction):
 
 @dataclass(frozen=True, repr=False)
 class Mean(AggregateFunction):
-    """The arithmetic mean, kept as a count and a sum.
+    """The arithmetic mean, stored as a count and a sum.
 
     >>> import windrow as wr
     >>> wr.mean("speed").compute([40, 41])

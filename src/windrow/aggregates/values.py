@@ -9,11 +9,11 @@ from numba import njit
 
 @njit(cache=True)
 def precedes(a: Any, b: Any) -> bool:
-    """Whether a value is less than another; NaN is the greatest."""
+    """Return whether a value is less than another; NaN is the greatest."""
     return bool(a < b or (b != b and a == a))
 
 
 @njit(cache=True)
 def is_same(a: Any, b: Any) -> bool:
-    """Whether two values are equal; NaN is equal to itself."""
+    """Return whether two values are equal; NaN is equal to itself."""
     return bool(a == b or (a != a and b != b))

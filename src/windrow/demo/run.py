@@ -22,13 +22,13 @@ from windrow.demo.loops import Run, dye_by_loop, jams_by_loop, runs_of, steps_by
 from windrow.demo.tow import Tow, dye_tow
 from windrow.demo.traffic import TrafficDay, traffic_day
 from windrow.errors import OutputError
-from windrow.frames import Delta, Scheme, Threshold
+from windrow.framing.schemes import Delta, Scheme, Threshold
 from windrow.outputs import Target
 from windrow.outputs.own import table_file
 from windrow.outputs.pictures import picture_target
 from windrow.spark import explain, frames, parquet
-from windrow.spark.resolve import FRAME_COLUMNS
-from windrow.spark.session import parallelism
+from windrow.spark.resolve.frames import FRAME_COLUMNS
+from windrow.spark.sessions import parallelism
 from windrow.terminal import SparkLog, Table, print_table, quiet_session, working
 
 JAM = Threshold("speed < 40", min_duration="3 minutes", max_gap="5 minutes", nulls="skip")

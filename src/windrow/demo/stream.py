@@ -28,8 +28,8 @@ from windrow.demo.traffic import TrafficDay, traffic_day
 from windrow.errors import OutputError, SpecError, WindrowError
 from windrow.outputs.own import CHECKPOINT, named, strangers, table_file
 from windrow.spark import assemble, frames
-from windrow.spark.paths import settle_path
-from windrow.spark.resolve import FRAME_COLUMNS
+from windrow.spark.resolve.frames import FRAME_COLUMNS
+from windrow.spark.sources.paths import settle_path
 from windrow.terminal import Counts, LiveRows, SparkLog, interruption, quiet_session, watch, working
 
 COLUMNS = "detectorid int, starttime timestamp, speed double, volume int, occupancy double"

@@ -84,10 +84,12 @@ def _why_no_table(path: Path, expected: Collection[str]) -> str | None:
     found = columns_of(path)
     if found is None:
         return "it is not a Parquet, CSV or JSON file with columns"
-    missing = [name for name in expected if name not in found]
-    if not (found and missing):
+    # Spark finds a column by a name in other letters, and the result has the name of the input.
+    lower = {name.lower() for name in found}
+    missing = [name for name in expected if name.lower() not in lower]
+    if not missing or not path.stat().st_size:
         return None
-    return f"expected the column{'s' if len(missing) > 1 else ''} {named(missing)}, got {named(found)}"
+    return f"expected the column{'s' if len(missing) > 1 else ''} {named(missing)}, got {named(found) or 'none'}"
 
 
 def columns_of(path: Path) -> list[str] | None:

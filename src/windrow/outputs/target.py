@@ -9,7 +9,7 @@ process is killed at any moment:
 - What was half-written stays behind in a hidden folder, `.NAME-*.tmp`. The next command that writes there removes it.
 
 Nothing that appears at the place while a command runs is replaced unless `--overwrite` allows it and the command could
-have written it.
+have written it. A new output has the permissions of the one that it replaces.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import stat
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,6 +38,8 @@ except ImportError:  # Windows has no such lock: there, what a killed command le
 REPLACED = "replaced"
 SECONDS_TO_LOCK = 60
 """A folder younger than this may belong to a command that has not locked it yet."""
+LOOKS = 50
+"""How often an output is looked at that other commands replace meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,9 @@ class Target:
     ) -> Target:
         """Check all of a place but what is there: its name, its folder, and that no input has part in it."""
         text = str(given)
-        if not text or "\0" in text or (suffixes and not text.lower().endswith(tuple(suffixes))):
+        # A hidden file such as .png has no suffix.
+        named = not suffixes or (text.lower().endswith(tuple(suffixes)) and Path(text).suffix)
+        if not text or "\0" in text or not named:
             wanted = f"a name that ends in {' or '.join(suffixes)}" if suffixes else "a path"
             raise OutputError(f"{option}: expected {wanted}, got {text!r}")
         local = local_path(text)
@@ -117,6 +122,8 @@ class Target:
         if not self.overwrite:
             raise OutputError(f"{self.option}: {self.given} was created while this command ran; it was not overwritten")
         self._check_own(self.path)
+        with suppress(OSError):
+            new.chmod(stat.S_IMODE(self.path.stat().st_mode))
         if not new.is_dir():
             new.replace(self.path)
         elif exchange(new, self.path):
@@ -125,12 +132,20 @@ class Target:
             _replace_in_two_steps(new, self.path, aside)
 
     def _check_own(self, path: Path) -> None:
-        why = self.own(path)
+        why = self._why_not_own(path)
         if why:
             raise OutputError(
                 f"{self.option}: {self.given} is not replaced, since this command cannot have written it: {why}; "
                 "choose another path"
             )
+
+    def _why_not_own(self, path: Path) -> str | None:
+        """Look again at a folder that another command replaced, and so removed, while it was looked at."""
+        for _ in range(LOOKS):
+            with suppress(FileNotFoundError):
+                return self.own(path)
+            time.sleep(0.01)
+        return "other commands keep replacing it"
 
     def _check_replaced(self, old: Path) -> None:
         """Give a folder back to which something was added at the last moment."""

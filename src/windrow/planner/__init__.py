@@ -1,5 +1,5 @@
-"""The planner: what each way to keep a window costs, and which one is best."""
+"""The planner: predicts what each synopsis costs and picks one."""
 
-from windrow.planner.advise import Advice, advise
+from windrow.planner.advice import Advice, advise
 
 __all__ = ["Advice", "advise"]

@@ -1,4 +1,4 @@
-"""A model of what synopses cost on a machine: measured, fitted, kept in a file. One comes with the package."""
+"""The model of what synopses cost on a machine: measured, fitted and saved to a file. The package ships one."""
 
 from __future__ import annotations
 
@@ -18,28 +18,18 @@ import numpy as np
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.base import name_of
-from windrow.errors import DataError, SourceError
-from windrow.planner.complexity import PER_ELEMENT, TERMS, complexity, numbers, value_of
-from windrow.planner.grid import Line
-from windrow.planner.regression import Diagnosis, Fit, fit
-from windrow.planner.streams import RATE
-from windrow.planner.thesis_models import THESIS_MODELS
+from windrow.errors import DataError, SourceError, quoted
+from windrow.planner.calibration.grid import Line
+from windrow.planner.calibration.regression import Diagnosis, Fit, fit
+from windrow.planner.cost_terms import PER_ELEMENT, TERMS, complexity, numbers, value_of
+from windrow.planner.data import RATE
 from windrow.planner.workload import AGGREGATES, Workload
-from windrow.synopses import (
-    ArasuMankuFixed,
-    BiasedReservoir,
-    ExpirationList,
-    Panes,
-    Recomputation,
-    Synopsis,
-    VarianceHistogram,
-)
 
 Mode: TypeAlias = Literal["rolled", "batched", "timed"]
-"""How elements come: many slides at once, a few at a time, or many at once where they leave by their time."""
+"""How values arrive: many slides at once, a few at a time, or many at once with expiry by time."""
 VERSION = 2
 LEAST = 0.1
-"""Nothing takes fewer nanoseconds, whatever a model says of windows far smaller than it has seen."""
+"""Lower bound of any time in nanoseconds, for windows far smaller than those measured."""
 SHIPPED = "measured.json"
 ELSEWHERE = "WINDROW_MODEL"
 """The environment variable that names another model."""
@@ -47,7 +37,7 @@ ELSEWHERE = "WINDROW_MODEL"
 
 @dataclass(frozen=True)
 class Key:
-    """What a part of a model is of; one without an error is of any."""
+    """What a part of a model applies to; a key without an error applies to any error."""
 
     aggregate: str
     synopsis: str
@@ -56,13 +46,13 @@ class Key:
     delta: float | None = None
 
     def bears(self, aggregate: str, synopsis: str, mode: Mode, work: Workload) -> bool:
-        """Whether it is of this, and of an error that is tight enough for a workload."""
+        """Return whether the key matches and its error is tight enough for the workload."""
         same = (self.aggregate, self.synopsis, self.mode) == (aggregate, synopsis, mode)
         return same and self.eps is not None and self.eps <= work.eps and (self.delta or 0.0) <= work.delta
 
 
 def _modes(work: Workload) -> tuple[Mode, ...]:
-    """How elements come, and what is like it."""
+    """Return how values arrive, then the modes that can stand in for it."""
     if work.batch is not None:
         return ("batched", "rolled")
     return ("timed", "rolled") if work.kind == "time" else ("rolled",)
@@ -70,7 +60,7 @@ def _modes(work: Workload) -> tuple[Mode, ...]:
 
 @dataclass(frozen=True)
 class Costs:
-    """Nanoseconds a slide, and bytes."""
+    """Nanoseconds per slide, and bytes."""
 
     time: Fit
     space: Fit
@@ -78,7 +68,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a synopsis is predicted to cost, and between which bounds in 95 of 100 cases."""
+    """The predicted cost of a synopsis with its 95% bounds."""
 
     time: float
     time_low: float
@@ -87,18 +77,18 @@ class Predicted:
     bytes_low: float
     bytes_high: float
     stands_in: str | None = None
-    """The aggregate whose model it is, if there is none of this one."""
+    """The aggregate whose model is used, if there is none for this one."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """What synopses cost, by aggregate and synopsis."""
+    """The costs of synopses, by aggregate and synopsis."""
 
     costs: Mapping[Key, Costs]
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def predict(self, work: Workload, kind: type[Any]) -> Predicted | None:
-        """What a synopsis that applies costs for a workload; None if nothing like it was measured."""
+        """Predict the cost of a synopsis that applies; return None if nothing comparable was measured."""
         names = stand_ins(work.aggregate)
         for mode in _modes(work):
             for name in names:
@@ -119,7 +109,7 @@ class Model:
         return Predicted(time, time * costs.time.low, time * costs.time.high, size, low, high, stands_in)
 
     def _key(self, aggregate: str, synopsis: str, mode: Mode, work: Workload) -> Key | None:
-        """The part of the model that is of an aggregate; of errors that are tight enough, the loosest is cheapest."""
+        """Return the key for an aggregate; of the errors that are tight enough, the loosest is cheapest."""
         if (key := Key(aggregate, synopsis, mode)) in self.costs:
             return key
         fitting = [key for key in self.costs if key.bears(aggregate, synopsis, mode, work)]
@@ -133,7 +123,7 @@ class Model:
 
 
 def read_model(text: str, where: str) -> Model:
-    """A model as it was saved."""
+    """Parse a saved model."""
     try:
         told = json.loads(text)
         if told["version"] != VERSION:
@@ -165,13 +155,13 @@ def _fit(told: Mapping[str, Any]) -> Fit:
 
 @cache
 def shipped_model() -> Model:
-    """The model that comes with the package."""
+    """Return the model that ships with the package."""
     text = resources.files("windrow.planner").joinpath(SHIPPED).read_text(encoding="utf-8")
     return read_model(text, SHIPPED)
 
 
 def own_model_path() -> Path:
-    """Where `windrow calibrate` puts the model of this machine, and where it is looked for."""
+    """Return the path where `windrow calibrate` saves the model of this machine."""
     if os.environ.get(ELSEWHERE):
         return Path(os.environ[ELSEWHERE])
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
@@ -179,17 +169,18 @@ def own_model_path() -> Path:
 
 
 def load_model(path: str | Path) -> Model:
-    """The model in a file."""
+    """Read a model from a file."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
-        raise SourceError(f"{path}: the model cannot be read: {reason}") from None
+        shown = str(path) if str(path).isprintable() else quoted(str(path))
+        raise SourceError(f"{shown}: the model cannot be read: {reason}") from None
     return read_model(text, str(path))
 
 
 def current_model() -> Model:
-    """The model of this machine if it was calibrated, else the one that comes with the package."""
+    """Return the model of this machine if it was calibrated, otherwise the one that ships with the package."""
     path = own_model_path()
     if os.environ.get(ELSEWHERE):
         return load_model(path)
@@ -202,15 +193,15 @@ def current_model() -> Model:
 
 @lru_cache(maxsize=1)
 def _own_model(path: Path, written: int) -> Model:
-    """Each window that is planned asks for it, and it is read once unless it was written again."""
+    """Read the model once per modification of its file; every planned window needs it."""
     return load_model(path)
 
 
-# Making one.
+# Fitting.
 
 
 def fit_model(lines: Iterable[Line], about: Mapping[str, Any] | None = None) -> Model:
-    """The model that measurements make; what was measured too seldom is left out."""
+    """Fit a model to measurements; combinations with too few measurements are left out."""
     groups: dict[Key, list[Line]] = {}
     for line in lines:
         if line.measured.full:
@@ -226,13 +217,13 @@ def fit_model(lines: Iterable[Line], about: Mapping[str, Any] | None = None) -> 
 
 
 def key_of(line: Line) -> Key:
-    """Which part of a model a measurement belongs to."""
+    """Return the part of a model that a measurement belongs to."""
     work = line.task.work
     return Key(work.name, line.task.kind.__name__, _modes(work)[0])
 
 
 def fit_costs(lines: Sequence[Line], mode: Mode) -> Costs:
-    """Fit both costs of one synopsis for one aggregate."""
+    """Fit the time and the space of one synopsis for one aggregate."""
     works = [line.task.work for line in lines]
     each = [work.quantities for work in works]
     q = numbers(*(np.array([getattr(one, name) for one in each]) for name in "RSPkeB"))
@@ -247,9 +238,9 @@ def fit_costs(lines: Sequence[Line], mode: Mode) -> Costs:
 
 
 def adapted(model: Model, lines: Iterable[Line]) -> Model:
-    """A model for this machine from that of another and some measurements here: each synopsis is so much faster.
+    """Adapt the model of another machine by some measurements on this one: scale the times of each synopsis.
 
-    What was measured for a few aggregates is taken to hold for all of them.
+    The factors measured for a few aggregates are applied to all of them.
     """
     ratios: dict[tuple[str, Mode], list[float]] = {}
     lines = list(lines)
@@ -271,50 +262,16 @@ def adapted(model: Model, lines: Iterable[Line]) -> Model:
     return Model(costs, {**model.about, "adapted_by": len(lines), "factor": round(overall, 3)})
 
 
-# The thesis' own coefficients.
+# Values per minute in the thesis' streams.
 
-BEHIND: Mapping[str, type[Synopsis]] = {
-    "instantaneous": Recomputation,
-    "sampling": BiasedReservoir,
-    "expiration list": ExpirationList,
-    "panes": Panes,
-    "histogram": VarianceHistogram,
-    "quantile summary": ArasuMankuFixed,
-}
-"""The synopsis that each approach of the thesis is here."""
 A_MINUTE = 60 * RATE
 
 
-@cache
-def thesis_model() -> Model:
-    """The model of table 8.1: a 3 GHz machine of 2006, StreamInsight, and all the memory of its process.
-
-    >>> import windrow as wr
-    >>> hour, ten_minutes = 60 * 60 * 320, 10 * 60 * 320
-    >>> work = Workload(wr.variance("temperature"), hour, ten_minutes)
-    >>> {kind.__name__: round(thesis_model().predict(work, kind).time / 1e9, 3) for kind in (Recomputation, Panes)}
-    {'Recomputation': 0.562, 'Panes': 0.16}
-    """
-    fits: dict[Key, dict[str, Fit]] = {}
-    for table in THESIS_MODELS:
-        if table.weighted:
-            continue
-        unit = 1e9 if table.what == "time" else 1e6
-        scale = {"constant": ("one", 1), "retention": ("R", A_MINUTE), "slide": ("S", A_MINUTE)}
-        weights = {
-            scale[name][0]: unit * coefficient.value / scale[name][1]
-            for name, coefficient in table.coefficients.items()
-        }
-        key = Key(table.aggregate, BEHIND[table.approach].__name__, "rolled", table.eps, table.delta)
-        fits.setdefault(key, {})[table.what] = Fit(weights, 1.0, 1.0)
-    return Model({key: Costs(**both) for key, both in fits.items()}, {"source": "thesis, tables 7.1 to 7.32"})
-
-
-# What stands for what.
+# Stand-ins.
 
 
 def stand_ins(aggregate: AggregateFunction) -> list[str]:
-    """The aggregates whose costs are those of another, the likest first: itself, else those of its kind and size.
+    """Return the aggregates whose costs can stand in for those of another, the most similar first.
 
     >>> import windrow as wr
     >>> stand_ins(wr.mean("speed"))[:3]

@@ -1,4 +1,4 @@
-"""The space-time plot of an advice: a point for each way, four quadrants around the pick, and the Pareto front."""
+"""The space-time plot of an advice: one point per way, four quadrants around the pick, and the Pareto front."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from windrow.outputs.pictures import picture_target, save_picture
 
 if TYPE_CHECKING:
-    from windrow.planner.advise import Advice, Way
+    from windrow.planner.advice import Advice, Way
 
 
 def draw(advice: Advice, path: Path) -> Path:
-    """Draw an advice to a file whose name says what kind of picture it is; an earlier picture is replaced."""
+    """Plot an advice to a file; its suffix selects the format, and an existing picture is replaced."""
     target = picture_target(path, "plot")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -57,7 +57,7 @@ def draw(advice: Advice, path: Path) -> Path:
 
 
 def pareto_front(ways: list[Way]) -> list[Way]:
-    """The ways that no other beats in both time and memory, by time."""
+    """Return the ways that no other beats in both time and memory, sorted by time."""
     front: list[Way] = []
     for way in sorted(ways, key=lambda each: (each.predicted.time, each.predicted.bytes) if each.predicted else (0, 0)):
         if not front or _bytes(way) < _bytes(front[-1]):

@@ -1,10 +1,10 @@
-"""Nanoseconds and bytes as a person reads them."""
+"""Human-readable nanoseconds and bytes."""
 
 from __future__ import annotations
 
 
 def as_time(nanoseconds: float) -> str:
-    """A time in the unit that suits it.
+    """Format a time in a suitable unit.
 
     >>> as_time(12.34), as_time(56_000), as_time(2.5e9)
     ('12 ns', '56 µs', '2.5 s')
@@ -13,7 +13,7 @@ def as_time(nanoseconds: float) -> str:
 
 
 def as_bytes(size: float) -> str:
-    """A size in the unit that suits it.
+    """Format a size in a suitable unit.
 
     >>> as_bytes(640), as_bytes(9_216_000)
     ('640 B', '9.2 MB')

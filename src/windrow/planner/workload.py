@@ -1,4 +1,4 @@
-"""What is asked of a window: which aggregate, over how many elements, how often, how exact, and of what data."""
+"""Workloads: the aggregate, the size of the window, the slide, the accuracy and the kind of data."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from windrow.aggregates import (
     Variance,
 )
 from windrow.aggregates.base import name_of
-from windrow.errors import SpecError
-from windrow.planner.complexity import Quantities, numbers
-from windrow.planner.streams import STREAMS, make_stream
-from windrow.planner.values import PanesOfValues
+from windrow.errors import SpecError, quoted
+from windrow.planner.cost_terms import Quantities, numbers
+from windrow.planner.data import STREAMS, make_stream
+from windrow.planner.panes_of_values import PanesOfValues
 from windrow.synopses import (
     SYNOPSES,
     Accuracy,
@@ -46,7 +46,7 @@ from windrow.synopses import (
     Synopsis,
 )
 from windrow.synopses.base import Instants, Numbers, RetentionKind
-from windrow.synopses.samples import sample_size
+from windrow.synopses.samples.base import sample_size
 
 AGGREGATES: Mapping[str, AggregateFunction] = MappingProxyType(
     {
@@ -71,38 +71,38 @@ AGGREGATES: Mapping[str, AggregateFunction] = MappingProxyType(
         )
     }
 )
-"""The aggregates that a synopsis can keep, by name; their options hardly matter to what they cost."""
+"""The aggregates that synopses support, by name; their options hardly affect the cost."""
 APPROACHES: tuple[type[Synopsis], ...] = tuple(kind for kind in SYNOPSES if kind is not GreenwaldKhanna)
-"""The synopses that keep to a window."""
+"""The synopses that support a retention."""
 NAMES: Mapping[str, type[Any]] = {kind.__name__: kind for kind in (*APPROACHES, PanesOfValues)}
-"""All that is measured, by name."""
+"""Everything that is measured, by name."""
 WHOLE = "whole"
-"""Data that are whole numbers of at least 0, which an exponential histogram wants."""
+"""Data of non-negative integers, which an exponential histogram requires."""
 LONGEST = 1 << 62
 MADE = 10_000
-"""Items of a sample that is made, at most, to see how large one is before it has any."""
+"""Largest sample that is built to measure the size of an empty one."""
 POOL = 1 << 23
-"""How many elements there are to measure with; after the last comes the first again."""
+"""Number of values to measure with; they repeat cyclically."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What is asked of a window.
+    """One aggregate over one sliding window, with its accuracy and data.
 
     Parameters
     ----------
     aggregate
-        What is told of the window.
+        Aggregate to compute per window.
     retention, slide
-        How many elements the window has, and after how many there is an answer.
+        Number of values per window, and number of values between answers.
     eps, delta
-        How wrong an answer may be, and with which probability it may be more wrong.
+        Allowed error of an answer, and the probability that it is exceeded.
     batch
-        How many elements come at a time; by default as many as the reader of a table has at hand, many slides.
+        Number of values that arrive at a time. By default many slides arrive at once, as when reading a table.
     data
-        What the elements are like: one of the names of `STREAMS`, or `"whole"`.
+        Kind of data: one of the names in `STREAMS`, or `"whole"`.
     kind
-        Whether elements leave by their number, or by their time.
+        Whether values expire by count or by time.
     """
 
     aggregate: AggregateFunction
@@ -122,7 +122,7 @@ class Workload:
             object.__setattr__(self, option, int(value))
         for option in ("eps", "delta"):
             value = getattr(self, option)
-            if is_real(value) and 0 <= value < 1:  # all else is refused below, however large
+            if is_real(value) and 0 <= value < 1:  # other values are rejected below, however large
                 object.__setattr__(self, option, float(value))
         if self.slide > self.retention:
             raise SpecError(f"slide: {self.slide:,} is more than retention={self.retention:,}; elements would be lost")
@@ -136,27 +136,27 @@ class Workload:
 
     @property
     def name(self) -> str:
-        """What the aggregate is called."""
+        """The name of the aggregate."""
         return name_of(type(self.aggregate))
 
     @property
     def accuracy(self) -> Accuracy:
-        """How wrong an answer may be."""
+        """The allowed error."""
         return Accuracy(self.eps, self.delta)
 
     @property
     def pane(self) -> int:
-        """The longest step that windows and slides are made of."""
+        """The length of a pane: the greatest common divisor of retention and slide."""
         return math.gcd(self.retention, self.slide)
 
     @property
     def quantities(self) -> Quantities:
-        """What the costs depend on."""
+        """The quantities that the costs depend on."""
         k = sample_size(self.accuracy) if self.eps and self.delta else 1
         return numbers(self.retention, self.slide, self.pane, k, 1 / self.eps if self.eps else 1, self.batch or 1)
 
     def why_not(self, kind: type[Any]) -> str | None:
-        """Why a synopsis does not apply; None if it does."""
+        """Return why a synopsis does not apply, or None if it does."""
         if kind is PanesOfValues:
             return None if self.aggregate.form == "values" else "the states of panes are numbers"
         obstacle: str | None = kind.why_not(self.aggregate, Retention(self.retention, self.kind), self.accuracy)
@@ -167,15 +167,15 @@ class Workload:
         return obstacle
 
     def make(self, kind: type[Any], **options: Any) -> Any:
-        """A synopsis that has seen nothing."""
+        """Create an empty synopsis."""
         if "every" in inspect.signature(kind).parameters:
             options["every"] = self.slide
         return kind(self.aggregate, Retention(self.retention, self.kind), self.accuracy, **options)
 
     def empty_bytes(self, kind: Any) -> float:
-        """The size of a synopsis that has seen nothing, which no prediction may be below.
+        """Return the size of an empty synopsis, a lower bound for predictions.
 
-        Made and not computed, so that it is right whatever a synopsis sets aside.
+        An actual synopsis is built, so the size includes everything it allocates.
         """
         if kind is PanesOfValues or self.why_not(kind) is not None:
             return 0.0
@@ -195,32 +195,30 @@ def _empty_bytes(
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number of at least 1, and none that is out of all reason."""
+    """Return whether a value is an integer from 1 to `LONGEST`."""
     return not isinstance(value, bool) and isinstance(value, int | np.integer) and bool(1 <= value <= LONGEST)
 
 
 def is_real(value: Any) -> bool:
-    """Whether a value is a number."""
+    """Return whether a value is a number."""
     return not isinstance(value, bool) and isinstance(value, int | float | np.integer | np.floating)
 
 
 def short(value: Any) -> str:
-    """A value as it is named in an error."""
-    try:
-        shown = repr(value)
-    except ValueError:  # Python does not write very long numbers
-        shown = "a number of thousands of digits"
+    """Format a value for an error message."""
+    too_long = isinstance(value, int) and abs(value) >= 10**4000
+    shown = "a number of thousands of digits" if too_long else quoted(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 
 class Elements:
-    """An endless stream of elements of one kind, one a unit of time."""
+    """An endless stream of values of one kind, one per unit of time."""
 
     def __init__(self, data: str) -> None:
         self.pool, self.at = _pool(data), 0
 
     def take(self, n: int) -> tuple[Instants, Numbers]:
-        """The next `n` elements."""
+        """Return the next `n` values with their times."""
         on = np.arange(self.at, self.at + n)
         begin = self.at % self.pool.size
         self.at += n

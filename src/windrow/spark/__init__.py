@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING
 from windrow.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from windrow.spark.assemble import assemble
-    from windrow.spark.batch import frames
-    from windrow.spark.checkpoint import buffer_stats, open_frames
-    from windrow.spark.explain import explain
-    from windrow.spark.failure import failure
-    from windrow.spark.fill import fill
-    from windrow.spark.guard import guard
-    from windrow.spark.migrate import migrate
-    from windrow.spark.parquet import ParquetSource, parquet
-    from windrow.spark.redis import register_redis
-    from windrow.spark.session import session
-    from windrow.spark.slide import slide
+    from windrow.spark.assembly import assemble
+    from windrow.spark.checkpoints import buffer_stats, open_frames
+    from windrow.spark.explanation import explain
+    from windrow.spark.failures import failure
+    from windrow.spark.filling import fill
+    from windrow.spark.framing import frames
+    from windrow.spark.guarding import guard
+    from windrow.spark.migration import migrate
+    from windrow.spark.sessions import session
+    from windrow.spark.sliding import slide
+    from windrow.spark.sources.parquet import ParquetSource, parquet
+    from windrow.spark.sources.redis import register_redis
     from windrow.spark.sql import register
-    from windrow.spark.widen import widen
+    from windrow.spark.widening import widen
 
 __all__ = [
     "ParquetSource",
@@ -39,21 +39,21 @@ __all__ = [
     "widen",
 ]
 
-# Each of Spark's workers loads this package: it should load no more than its task needs.
+# Every Spark worker imports this package, so names are loaded on demand: a worker loads only what its task needs.
 _HOMES = {
-    "windrow.spark.assemble": ("assemble",),
-    "windrow.spark.batch": ("frames",),
-    "windrow.spark.checkpoint": ("buffer_stats", "open_frames"),
-    "windrow.spark.explain": ("explain",),
-    "windrow.spark.failure": ("failure",),
-    "windrow.spark.fill": ("fill",),
-    "windrow.spark.guard": ("guard",),
-    "windrow.spark.migrate": ("migrate",),
-    "windrow.spark.parquet": ("ParquetSource", "parquet"),
-    "windrow.spark.redis": ("register_redis",),
-    "windrow.spark.session": ("session",),
-    "windrow.spark.slide": ("slide",),
+    "windrow.spark.assembly": ("assemble",),
+    "windrow.spark.framing": ("frames",),
+    "windrow.spark.checkpoints": ("buffer_stats", "open_frames"),
+    "windrow.spark.explanation": ("explain",),
+    "windrow.spark.failures": ("failure",),
+    "windrow.spark.filling": ("fill",),
+    "windrow.spark.guarding": ("guard",),
+    "windrow.spark.migration": ("migrate",),
+    "windrow.spark.sources.parquet": ("ParquetSource", "parquet"),
+    "windrow.spark.sources.redis": ("register_redis",),
+    "windrow.spark.sessions": ("session",),
+    "windrow.spark.sliding": ("slide",),
     "windrow.spark.sql": ("register",),
-    "windrow.spark.widen": ("widen",),
+    "windrow.spark.widening": ("widen",),
 }
 __getattr__, __dir__ = on_demand(__name__, _HOMES)

@@ -1,7 +1,7 @@
-"""What differs between the supported versions of Spark, in one place: the rest of `windrow.spark` is written for all.
+"""The differences between the supported versions of Spark. The rest of `windrow.spark` is the same for all of them.
 
-PySpark 4.3 takes the time zone of instants by name where it makes Arrow types. Earlier versions take a flag instead,
-and read timestamps of Arrow without a time zone as instants unless they are asked not to.
+When PySpark 4.3 creates Arrow types, it takes the time zone of instants by name. Earlier versions take a flag instead,
+and read Arrow timestamps without a time zone as instants by default.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _IN_UTC: dict[str, Any] = {"timezone": "UTC"} if _TAKES_ZONE else {"timestamp_ut
 
 
 def to_arrow_type(kind: DataType) -> pa.DataType:
-    """Return the Arrow type in which Spark hands over values of a type; instants are in UTC.
+    """Return the Arrow type in which Spark hands over values of a type. Instants are in UTC.
 
     >>> from pyspark.sql.types import TimestampType
     >>> to_arrow_type(TimestampType())
@@ -34,12 +34,12 @@ def to_arrow_type(kind: DataType) -> pa.DataType:
 
 
 def to_arrow_schema(schema: StructType) -> pa.Schema:
-    """Return the Arrow schema in which Spark hands over rows of a schema; instants are in UTC."""
+    """Return the Arrow schema in which Spark hands over rows of a schema. Instants are in UTC."""
     return spark_types.to_arrow_schema(schema, **_IN_UTC)
 
 
 def from_arrow_type(kind: pa.DataType) -> DataType:
-    """Return Spark's type of an Arrow type; a timestamp without a time zone stays without one.
+    """Return the Spark type of an Arrow type. A timestamp without a time zone stays without one.
 
     >>> from_arrow_type(pa.timestamp("us"))
     TimestampNTZType()
@@ -48,12 +48,12 @@ def from_arrow_type(kind: pa.DataType) -> DataType:
 
 
 def from_arrow_schema(schema: pa.Schema) -> StructType:
-    """Return Spark's schema of an Arrow schema; timestamps without a time zone stay without one."""
+    """Return the Spark schema of an Arrow schema. Timestamps without a time zone stay without one."""
     return spark_types.from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
 def check_version(spark: SparkSession, oldest: tuple[int, int], what: str) -> None:
-    """Refuse a session whose Spark is older than what `what` needs."""
+    """Reject a session whose Spark is older than `what` requires."""
     found = tuple(int(part) for part in re.findall(r"\d+", spark.version)[:2])
     if found < oldest:
         wanted = ".".join(map(str, oldest))

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from windrow.aggregates import Median, Variance
-from windrow.planner.streams import STREAMS, make_stream
-from windrow.studies.thesis_tables import (
+from windrow.planner.data import STREAMS, make_stream
+from windrow.studies.thesis.accuracy import (
     HISTOGRAM,
     MEASUREMENTS,
     PHI,
@@ -43,8 +43,8 @@ from windrow.synopses import (
     VarianceHistogram,
 )
 from windrow.synopses.base import Numbers
-from windrow.synopses.quantiles import QuantileSynopsis
-from windrow.synopses.samples import Sample
+from windrow.synopses.quantiles.base import QuantileSynopsis
+from windrow.synopses.samples.base import Sample
 
 DELTA = 0.0001
 """What randomised synopses are asked for beside deterministic ones, as in the thesis."""

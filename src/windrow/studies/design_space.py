@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from windrow.planner.measure import undisturbed
-from windrow.planner.thesis_models import THESIS_MODELS, ThesisModel
-from windrow.planner.values import PanesOfValues
+from windrow.planner.calibration.measure import undisturbed
+from windrow.planner.panes_of_values import PanesOfValues
 from windrow.planner.workload import AGGREGATES, Elements, Workload
-from windrow.studies.thesis_measured import (
+from windrow.studies.thesis.accuracy import HISTOGRAM, RESERVOIR, SKETCH, SLIDE, What
+from windrow.studies.thesis.measured import (
     EXPIRATION_LIST,
     INSTANTANEOUS,
     MEASUREMENTS_EACH,
@@ -30,7 +30,7 @@ from windrow.studies.thesis_measured import (
     WORKLOADS,
     ThesisMeasured,
 )
-from windrow.studies.thesis_tables import HISTOGRAM, RESERVOIR, SKETCH, SLIDE, What
+from windrow.studies.thesis.models import THESIS_MODELS, ThesisModel
 from windrow.synopses import (
     ArasuMankuFixed,
     BiasedReservoir,

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import mean
 from typing import IO
 
-from windrow.planner.regression import SIGNIFICANT
-from windrow.planner.thesis_models import Coefficient, ThesisModel
-from windrow.planner.thesis_models import What as ModelOf
+from windrow.planner.calibration.regression import SIGNIFICANT
 from windrow.studies.design_space import APPROACHES, DesignSpace, Sample, of_part
 from windrow.studies.refit import PREDICTORS, Refit, refit
-from windrow.studies.thesis_measured import Measured as Theirs
-from windrow.studies.thesis_measured import MeasuredRow
-from windrow.studies.thesis_tables import SLIDE
+from windrow.studies.thesis.accuracy import SLIDE
+from windrow.studies.thesis.measured import Measured as Theirs
+from windrow.studies.thesis.measured import MeasuredRow
+from windrow.studies.thesis.models import Coefficient, ThesisModel
+from windrow.studies.thesis.models import What as ModelOf
 from windrow.terminal import Table
 
 FIELDS = (

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from windrow.planner.complexity import complexity, value_of
-from windrow.planner.regression import Floats, Residuals, fit, held_out, tested
-from windrow.planner.thesis_models import Coefficient, Predictor, What
+from windrow.planner.calibration.regression import Floats, Residuals, fit, held_out, tested
+from windrow.planner.cost_terms import complexity, value_of
 from windrow.studies.design_space import Sample
-from windrow.studies.thesis_tables import SLIDE
+from windrow.studies.thesis.accuracy import SLIDE
+from windrow.studies.thesis.models import Coefficient, Predictor, What
 
 SEED = 0
 """Of what is held out, here and by the planner."""

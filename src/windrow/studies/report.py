@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
 from windrow.studies.accuracy import CANDIDATES, Finding
-from windrow.studies.thesis_tables import HISTOGRAM, RESERVOIR, SKETCH, Observed, ThesisTable
+from windrow.studies.thesis.accuracy import HISTOGRAM, RESERVOIR, SKETCH, Observed, ThesisTable
 from windrow.terminal import Table
 
 FIELDS = (

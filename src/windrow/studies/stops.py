@@ -11,7 +11,7 @@ from statistics import median
 
 from windrow.studies.design_space import APPROACHES, SECTION, Approach, Sample, crossing, of_part
 from windrow.studies.design_space_report import NONE, short
-from windrow.studies.thesis_tables import SLIDE, What
+from windrow.studies.thesis.accuracy import SLIDE, What
 from windrow.terminal import Table
 
 STOPS = {

@@ -1,23 +1,25 @@
-"""Synopses: what is kept of a sliding window so that an aggregate of it can be told at any time."""
+"""Synopses: summaries of a sliding window from which an aggregate can be answered at any time."""
 
-from windrow.synopses.arasu_manku import ArasuMankuFixed, ArasuMankuVariable
+from windrow.synopses.arasu_manku.heavy_hitters import ArasuMankuHeavyHitters
+from windrow.synopses.arasu_manku.quantiles import ArasuMankuFixed, ArasuMankuVariable
 from windrow.synopses.base import EXACT, Accuracy, Retention, Synopsis
-from windrow.synopses.daba import DABA
-from windrow.synopses.fiba import FiBA
-from windrow.synopses.gk import GreenwaldKhanna
-from windrow.synopses.heavy_hitters import ArasuMankuHeavyHitters
-from windrow.synopses.histograms import ExponentialHistogram, VarianceHistogram
-from windrow.synopses.kll import KLLPanes
-from windrow.synopses.lists import ExpirationList, Recomputation
-from windrow.synopses.ordered import Ordered
-from windrow.synopses.panes import Panes
-from windrow.synopses.samples_bernoulli import BernoulliSample
-from windrow.synopses.samples_biased import BiasedReservoir
-from windrow.synopses.samples_bounded import BoundedPrioritySample
-from windrow.synopses.samples_chain import ChainSample
-from windrow.synopses.samples_panes import PaneReservoirs
-from windrow.synopses.samples_priority import PrioritySample
-from windrow.synopses.two_stacks import TwoStacks
+from windrow.synopses.exact.daba import DABA
+from windrow.synopses.exact.fiba.synopsis import FiBA
+from windrow.synopses.exact.lists import ExpirationList
+from windrow.synopses.exact.panes import Panes
+from windrow.synopses.exact.recomputation import Recomputation
+from windrow.synopses.exact.two_stacks import TwoStacks
+from windrow.synopses.histograms.exponential import ExponentialHistogram
+from windrow.synopses.histograms.variance import VarianceHistogram
+from windrow.synopses.quantiles.greenwald_khanna import GreenwaldKhanna
+from windrow.synopses.quantiles.kll import KLLPanes
+from windrow.synopses.quantiles.ordered import Ordered
+from windrow.synopses.samples.bernoulli import BernoulliSample
+from windrow.synopses.samples.biased_reservoir import BiasedReservoir
+from windrow.synopses.samples.bounded_priority import BoundedPrioritySample
+from windrow.synopses.samples.chain import ChainSample
+from windrow.synopses.samples.pane_reservoirs import PaneReservoirs
+from windrow.synopses.samples.priority import PrioritySample
 
 SYNOPSES: tuple[type[Synopsis], ...] = (
     Recomputation,
@@ -41,7 +43,7 @@ SYNOPSES: tuple[type[Synopsis], ...] = (
     ArasuMankuHeavyHitters,
     KLLPanes,
 )
-"""All synopses of the package, in the order of the taxonomy: exact ones, samples, histograms, quantiles."""
+"""All synopses of the package: exact ones, samples, histograms, quantiles."""
 
 __all__ = [
     "DABA",

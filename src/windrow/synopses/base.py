@@ -1,9 +1,9 @@
-"""The contract of a synopsis: what is kept of the newest elements of a stream, to tell an aggregate of them.
+"""The contract of a synopsis: state that summarises the newest values of a stream and answers an aggregate over them.
 
-A synopsis is given elements in the order of their `on`; nobody tells it which ones leave the window, it must know that
-itself. In a window of time elements also leave while none come, so it can be told how late it is. What it can do is
-declared on its class, never guessed from its name: which retentions it keeps to, whether its answers are exact, and if
-not, whether their error is certain or only likely to be within bounds.
+A synopsis receives values in the order of their `on` and decides itself which ones have left the window. In a time
+window, values also leave while none arrive, so the clock can be advanced without a value. Each class declares its
+capabilities: which retentions it supports, whether its answers are exact and, if not, whether the error bound is
+certain or holds with some probability.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError, UnsupportedError, is_one_of, quoted
+from windrow.synopses.checks import NEVER, as_instants, check_moments, check_order
 from windrow.synopses.due import NO_INSTANTS, ends_at
-from windrow.synopses.elements import NEVER, as_instants, check_moments, check_order
 
 RetentionKind: TypeAlias = Literal["count", "time"]
 Numbers: TypeAlias = npt.NDArray[np.float64]
@@ -28,9 +28,9 @@ Instants: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Retention:
-    """Which elements are in the window: the last `length` ones, or those later than now minus `length`.
+    """The extent of a window: its last `length` values, or the values later than now minus `length`.
 
-    Now is the newest `on`, or the moment that time has gone on to since, without an element.
+    Now is the newest `on`, or the time to which the clock was advanced since.
 
     >>> Retention(100)
     Retention(length=100, kind='count')
@@ -48,24 +48,24 @@ class Retention:
 
 
 def is_whole(value: Any, least: int, most: int) -> bool:
-    """Whether a value is a whole number within bounds, which no bool is."""
+    """Return whether `value` is an integer within bounds; bools are not."""
     return not isinstance(value, bool) and isinstance(value, int | np.integer) and bool(least <= value <= most)
 
 
 def check_whole(option: str, value: Any, least: int, most: int = 2**63 - 1) -> int:
-    """A whole number within bounds, or a refusal."""
+    """Return `value` as an int; raise unless it is an integer within bounds."""
     if not is_whole(value, least, most):
         raise SpecError(f"{option}: {quoted(value)} must be a whole number from {least} to {most}")
     return int(value)
 
 
 LEAST_ERROR = 1e-12
-"""The smallest error and probability above 0: less would ask for more elements than there can be."""
+"""The smallest error and probability above 0. Anything smaller would require more values than can exist."""
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How wrong an answer may be: by at most `eps`, relative, with a probability of at least `1 - delta`."""
+    """The error allowed in an answer: at most `eps`, relative, with a probability of at least `1 - delta`."""
 
     eps: float = 0.0
     delta: float = 0.0
@@ -93,24 +93,24 @@ def _check_types(name: str, aggregate: Any, retention: Any, accuracy: Any) -> No
 
 
 class Synopsis(ABC):
-    """What is kept of a window. Make one by `Synopsis(aggregate, retention, accuracy, seed=…)`."""
+    """The stored summary of a window. Create one with `Synopsis(aggregate, retention, accuracy, seed=…)`."""
 
     retentions: ClassVar[frozenset[RetentionKind]]
-    """Which retentions it keeps to; one that keeps to time keeps to count as well."""
+    """The supported kinds of retention. Support for time implies support for count."""
     exact: ClassVar[bool]
-    """Whether its answers are those of recomputation."""
+    """Whether its answers equal those of recomputation."""
     deterministic: ClassVar[bool]
-    """Whether the same elements always give the same answer, and, if it is not exact, its error is always in bounds."""
+    """Whether equal input gives equal answers and, for inexact answers, whether the error bound always holds."""
     time: ClassVar[str]
-    """How long an element and an answer take; R is the number of elements in the window."""
+    """The cost per value and per answer; R is the number of values in the window."""
     space: ClassVar[str]
-    """How much is kept."""
+    """The size of the state."""
     error: ClassVar[str]
-    """How wrong an answer may be."""
+    """The error bound of an answer."""
     source: ClassVar[str]
-    """Where it is described."""
+    """The paper that describes it."""
     newest: int
-    """The moment that time has gone on to, by elements or without; of no meaning where the retention is a count."""
+    """The current time, from values or from `advance`; meaningless if the retention is a count."""
 
     def __init__(
         self, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT, *, seed: int = 0
@@ -126,50 +126,53 @@ class Synopsis(ABC):
     @classmethod
     @abstractmethod
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
-        """Why this synopsis does not apply, in words that can follow a colon; None if it does."""
+        """Return why this synopsis does not apply, phrased to follow a colon, or None if it applies."""
 
     @classmethod
     def unsure(cls, aggregate: AggregateFunction) -> str | None:
-        """Why the error that is asked for is no bound for this aggregate, in words that can follow "but"; or None."""
+        """Return why the requested error is not guaranteed for this aggregate, phrased to follow "but", or None."""
         return None
 
     @abstractmethod
     def update(self, on: Instants, x: Numbers) -> None:
-        """Take in the next elements, in order; nulls never come here."""
+        """Add the next values, in order and without nulls."""
 
     @abstractmethod
     def query(self) -> Any:
-        """The aggregate of the elements in the window now; None if it is not defined for so few."""
+        """Return the aggregate of the values in the window, or None if it is undefined for so few."""
 
     @abstractmethod
     def roll(self, on: Instants, x: Numbers, every: int) -> npt.NDArray[Any]:
-        """Take in elements and answer after each `every` of them: the same as update and query in turn, compiled."""
+        """Add values and return the answer after every `every`-th one.
+
+        Equivalent to alternating `update` and `query`, but compiled.
+        """
 
     def advance(self, now: int) -> None:
-        """Let time go on to `now` without an element: what is not later than `now` minus the retention leaves.
+        """Advance the clock to `now` without a value: values not later than `now` minus the retention leave.
 
-        Neither elements nor moments may be earlier from then on; FiBA alone takes in elements that are, as long as they
-        are in the window. Where the retention is a count, or there is none, time does not matter.
+        Later values and times must not be earlier than `now`. Only FiBA accepts earlier values, as long as they are in
+        the window. Without a retention by time, this has no effect.
         """
         if self.timed:
             self._go_on(int(check_moments("now", [now], self.newest)[0]))
 
     def answers(self, on: Instants, x: Numbers, moments: Instants) -> pa.Array:
-        """Take in elements and answer at each of `moments`, none of which is earlier than the one before it.
+        """Add values and answer at each of `moments`, which must not decrease.
 
-        An answer is of the elements up to its moment (`on` <= moment) that are later than it minus the retention, or
-        of the last ones up to it where the retention is a count. What came before counts as up to all moments.
-        Elements after the last moment are taken in as well. An answer that is not defined is null.
+        The answer at a moment covers the values up to it (`on` <= moment) that are later than the moment minus the
+        retention or, if the retention is a count, the last values up to it. Values taken earlier count as up to every
+        moment. Values after the last moment are taken too. Undefined answers are null.
         """
         on, x, moments = self._in_order(on, x, moments)
         return self._answer_at(on, x, ends_at(on, moments), moments if self.timed else NO_INSTANTS)
 
     def _answer_at(self, on: Instants, x: Any, ends: Instants, moments: Instants) -> pa.Array:
-        """Take in elements and answer after so many of them, once time has advanced to the moment, if there are any."""
+        """Add values and answer after each of `ends` of them, first advancing to the moment if moments are given."""
         return pa.array(self._step_by_step(on, x, ends, moments))
 
     def _step_by_step(self, on: Instants, x: Any, ends: Instants, moments: Instants = NO_INSTANTS) -> list[Any]:
-        """Update, advance and query in turn, for synopses whose answers take much longer than that."""
+        """Alternate update, advance and query, for synopses whose queries cost far more than this loop."""
         given, at = [], 0
         for i, end in enumerate(ends.tolist()):
             if at < end:
@@ -183,20 +186,20 @@ class Synopsis(ABC):
 
     @property
     def timed(self) -> bool:
-        """Whether elements leave as time goes on."""
+        """Whether values leave as time passes."""
         return self.retention is not None and self.retention.kind == "time"
 
     def _go_on(self, now: int) -> None:
-        """Let time go on to a moment that is not before any other."""
+        """Advance the clock to a time that has been checked."""
         self.newest = now
         self._expire(now)
 
     def _expire(self, now: int) -> None:
-        """Let go of what is not later than `now` minus the retention; for those that keep to a time."""
+        """Drop values that are not later than `now` minus the retention; implemented where time is supported."""
         raise NotImplementedError(f"{type(self).__name__} keeps to no retention of time")
 
     def _in_order(self, on: Instants, x: Numbers, moments: Instants) -> tuple[Instants, Any, Instants]:
-        """Elements and moments to answer at; refuses those that are out of order, before anything has changed."""
+        """Return the values and the moments to answer at; raise before any change if they are out of order."""
         on = as_instants(on)
         check_order(on, NEVER)
         return on, np.asarray(x), check_moments("moments", moments, self.newest if self.timed else NEVER)
@@ -204,12 +207,12 @@ class Synopsis(ABC):
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """The memory that the state takes."""
+        """The memory used by the state, in bytes."""
 
     @abstractmethod
     def save(self) -> bytes:
-        """The state as bytes: Arrow, with a version, never pickle."""
+        """Return the state as versioned Arrow bytes, never as pickle."""
 
     @abstractmethod
     def load(self, data: bytes) -> None:
-        """Go on from a state that was saved by a synopsis made with the same arguments."""
+        """Restore a state saved by a synopsis with the same arguments."""

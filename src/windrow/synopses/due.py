@@ -1,7 +1,7 @@
-"""When answers are due among elements, and room for them: what the loop of every synopsis is given besides elements.
+"""The answers due while a synopsis takes values, and room for them.
 
-There is one loop per synopsis. Updates, queries, rolls, answers at moments and time that passes without an element
-differ only in which answers are due.
+Each synopsis has one loop. Updates, queries, rolls, answers at given moments and advances without a value differ only
+in which answers are due.
 """
 
 from __future__ import annotations
@@ -13,51 +13,51 @@ import numpy.typing as npt
 import pyarrow as pa
 from numba import njit
 
-from windrow.synopses.moves import INLINED
+from windrow.arrays import Array
+from windrow.synopses.jit import INLINED
 
-Array = npt.NDArray[Any]
 NO_INSTANTS = np.empty(0, np.int64)
 NOW = np.zeros(1, np.int64)
-"""The end of an answer that is due before any further element."""
+"""The end of an answer that is due before the next value."""
 
 
 class Due(NamedTuple):
-    """Answers that are due, in order."""
+    """The answers that are due, in order."""
 
     ends: npt.NDArray[np.int64]
-    """After how many of the elements each is due; this never falls."""
+    """The number of values after which each is due; never decreases."""
     moments: npt.NDArray[np.int64]
-    """To which moment time advances before each; empty where time does not matter."""
+    """The time to advance to before each; empty where time does not matter."""
     answers: Array
     """Room for the answers."""
     sizes: npt.NDArray[np.int64]
-    """How many values each answer is of."""
+    """The number of values behind each answer."""
     given: npt.NDArray[np.int64]
-    """One number: how many of the answers have been given."""
+    """One number: how many answers have been given."""
 
     @classmethod
     def make(cls, ends: Array, moments: Array, answers: Array) -> Due:
-        """Answers of which none has been given."""
+        """Return answers of which none has been given."""
         return cls(ends, moments, answers, np.zeros(ends.size, np.int64), np.zeros(1, np.int64))
 
 
 @njit(cache=True, **INLINED)
 def is_due(due: Due, taken: int) -> bool:
-    """Whether an answer is due once so many elements have been taken in."""
+    """Return whether an answer is due once `taken` values have been taken."""
     given = due.given[0]
     return bool(given < due.ends.size and due.ends[given] <= taken)
 
 
 @njit(cache=True, **INLINED)
 def give(due: Due, answer: Any, size: int) -> None:
-    """Write down the answer that is due."""
+    """Write the answer that is due."""
     due.answers[due.given[0]] = answer
     count_given(due, size)
 
 
 @njit(cache=True, **INLINED)
 def count_given(due: Due, size: int) -> None:
-    """Advance to the next answer, once this one has been written."""
+    """Advance to the next answer after the current one has been written."""
     given = due.given[0]
     due.sizes[given] = size
     due.given[0] = given + 1
@@ -65,7 +65,7 @@ def count_given(due: Due, size: int) -> None:
 
 @njit(cache=True)
 def ends_at(on: Array, moments: Array) -> Array:
-    """How many of the elements, which are in order, are up to each moment."""
+    """Return, per moment, the number of values up to it; values are in order."""
     ends = np.empty(moments.size, np.int64)
     end = 0
     for i in range(moments.size):
@@ -76,10 +76,10 @@ def ends_at(on: Array, moments: Array) -> Array:
 
 
 def after_each(every: int, n: int) -> Array:
-    """The ends of answers after each `every` of `n` elements."""
+    """Return the ends of answers due after every `every` of `n` values."""
     return np.arange(every, n + 1, every)
 
 
 def nullable(answers: Array, known: npt.NDArray[np.bool_]) -> pa.Array:
-    """Answers as an Arrow array, with null for those that are not known: NaN can be an answer."""
+    """Return answers as an Arrow array, null where not known: NaN can be an answer."""
     return pa.array(answers, mask=None if known.all() else ~known, from_pandas=False)

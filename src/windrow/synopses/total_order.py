@@ -1,4 +1,4 @@
-"""Floats as integers of the same order, so that kernels compare integers and NaN has a place: above all others."""
+"""Floats as integers in the same order, so that kernels compare integers and NaN sorts above all other values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ALL_BUT_SIGN = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 
 
 def to_keys(x: npt.NDArray[np.float64]) -> Keys:
-    """An integer for each number, in the same order; both zeros are one, and so are all NaN.
+    """Return an integer per number, in the same order; both zeros share one, and so do all NaNs.
 
     >>> import numpy as np
     >>> bool((np.diff(to_keys(np.array([-np.inf, -2.0, 0.0, 3.5, np.inf, np.nan]))) > 0).all())
@@ -26,7 +26,7 @@ def to_keys(x: npt.NDArray[np.float64]) -> Keys:
 
 
 def to_numbers(keys: Keys) -> npt.NDArray[np.float64]:
-    """The numbers back.
+    """Return the numbers of keys.
 
     >>> import numpy as np
     >>> to_numbers(to_keys(np.array([1.5, -2.0])))

@@ -1,4 +1,4 @@
-"""What the command line and the demo say: tables on stdout, progress on stderr, and a Spark that keeps quiet."""
+"""Terminal output of the command line and the demo: tables on stdout, progress on stderr, and a quiet Spark."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Rows as they come: on a terminal a table of the newest ones that renews itself, elsewhere a line each."""
+"""Live rows: a self-updating table of the newest rows on a terminal, one line per row elsewhere."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from rich.text import Text
 from windrow.terminal.tables import Column, Table, as_texts, fitting
 
 LINES_AROUND = 6
-"""What a live table needs beside its rows: head, status and air."""
+"""Lines that a live table needs besides its rows: header, status and spacing."""
 
 
 class LiveRows:
-    """Shows rows while they come, and a line that says how things stand.
+    """A live view of rows with a status line.
 
-    On a terminal the newest rows are on top, no more than fit. In a pipe or a file there is a line of names, then a
-    line for each row, with tabs between the values.
+    On a terminal, the newest rows are on top, as many as fit. In a pipe or a file, a line of column names is followed
+    by one tab-separated line per row.
     """
 
     def __init__(self, limit: int, console: Console | None = None) -> None:
@@ -43,7 +43,7 @@ class LiveRows:
             self._live.stop()
 
     def add(self, columns: Mapping[str, Column]) -> None:
-        """Show more rows; the last one is the newest."""
+        """Show more rows, the newest last."""
         rows = list(zip(*columns.values(), strict=True))
         if not self._live:
             self._print(list(columns), rows)
@@ -53,7 +53,7 @@ class LiveRows:
         self._renew()
 
     def tell(self, status: str) -> None:
-        """Say how things stand, below the table, until the end; only on a terminal."""
+        """Show a status below the table until the view closes; only on a terminal."""
         if self._live and status != self._status:
             self._status = status
             self._renew()

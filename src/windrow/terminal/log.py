@@ -1,4 +1,4 @@
-"""Where the Java process writes while a command runs."""
+"""The log of the Java process while a command runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class SparkLog:
-    """The file that takes what the Java process writes; removed with the command."""
+    """The file that receives the output of the Java process; deleted when the command ends."""
 
     def __init__(self) -> None:
         handle, name = tempfile.mkstemp(prefix="windrow-spark-", suffix=".log")
@@ -16,12 +16,12 @@ class SparkLog:
         self.path = Path(name)
 
     def tail(self, lines: int = 40) -> str:
-        """The last lines, for a report of something unexpected."""
+        """Return the last lines, for the report of an unexpected error."""
         try:
             return "\n".join(self.path.read_text(errors="replace").splitlines()[-lines:])
         except OSError:
             return ""
 
     def remove(self) -> None:
-        """Delete the file; the Java process may still write to it, unread."""
+        """Delete the file; the Java process may still write to it."""
         self.path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""A line on stderr that moves while Spark, or something else that takes long, works, if stderr is a terminal."""
+"""A progress line on stderr for Spark and other long-running work, if stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SECONDS_BETWEEN_LOOKS = 0.25
 
 @contextmanager
 def working(what: str, spark: SparkSession | None = None) -> Iterator[None]:
-    """Show that something is being done, for how long, and how many of Spark's tasks are done.
+    """Show the current activity, the elapsed time and the completed Spark tasks.
 
-    The tasks come from Spark's status tracker; over Spark Connect, which has none, there is only the elapsed time.
+    Spark's status tracker reports the tasks. Spark Connect has none, so only the elapsed time is shown.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -54,9 +54,9 @@ def working(what: str, spark: SparkSession | None = None) -> Iterator[None]:
 
 @contextmanager
 def steps(total: int, done: int = 0) -> Iterator[Callable[[str], None]]:
-    """Show which of so many steps is being done, for how long, and how long the others will take.
+    """Show the current step, the elapsed time and the estimated remaining time.
 
-    What comes out is to be called with the name of each step as it begins; some may have been done before.
+    Yields a function to call with the name of each step as it starts; `done` steps are already complete.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -89,11 +89,11 @@ def _watch(spark: SparkSession | None, progress: Progress, line: TaskID, done: t
 
 
 def tasks_of(spark: SparkSession) -> tuple[int, int] | None:
-    """How many tasks of the stages that run are done, and how many there are; None if that cannot be told."""
+    """Return the completed and the total tasks of the active stages, or None if unknown."""
     try:
         tracker = spark.sparkContext.statusTracker()
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-    except Exception:  # Connect has no context, and a session may be stopped while it is asked
+    except Exception:  # Connect has no context, and the session may stop meanwhile
         return None
     counts = [(stage.numCompletedTasks, stage.numTasks) for stage in stages if stage is not None]
     return (sum(done for done, _ in counts), sum(tasks for _, tasks in counts)) if counts else None

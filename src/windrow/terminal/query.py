@@ -1,4 +1,4 @@
-"""A streaming query under the eyes of a user: what it has done so far, and a clean end by Ctrl-C."""
+"""A streaming query in the terminal: its counts so far, and a clean stop on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FAR_AHEAD = timedelta(hours=1)
 
 @dataclass
 class Counts:
-    """How many tuples came, were late and were dropped, by what the query tells of its batches."""
+    """The numbers of rows that arrived, were late or were dropped, as the query's batches report them."""
 
     arrived: int = 0
     late: int = 0
@@ -29,7 +29,7 @@ class Counts:
     held: int = 0
     batch: int = -1
     runs_ahead: datetime | None = None
-    """The watermark, if it is so far ahead of the clock that the rows of today are late."""
+    """The watermark, if it is so far ahead of the clock that today's rows are late."""
 
     def take(self, progress: Iterable[Any]) -> None:
         """Add the batches that have not been counted yet."""
@@ -40,7 +40,7 @@ class Counts:
             self.batch = told["batchId"]
             self._look_at((told.get("eventTime") or {}).get("watermark"))
             for name in ("arrived", "late", "dropped", "held"):
-                # The operator and the guard each have metrics of their own.
+                # The operator and the guard each report their own metrics.
                 total = sum(metrics[name] or 0 for metrics in found if name in metrics)
                 setattr(self, name, getattr(self, name) + total)
 
@@ -58,7 +58,7 @@ class Counts:
 
 @contextmanager
 def interruption() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets, in place of an exception that would hit any call of Spark; a second one is as ever."""
+    """Yield an event that the first Ctrl-C sets, so that no call to Spark is interrupted; a second is as usual."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked
@@ -76,7 +76,7 @@ def interruption() -> Iterator[threading.Event]:
 
 
 def watch(query: StreamingQuery, look: Callable[[Counts], None], until: Callable[[], bool]) -> Counts:
-    """Look at a query again and again until it ends or is to be stopped; what ended it badly is raised."""
+    """Poll a query until it ends or `until` returns true, then stop it; raise the error of a failed query."""
     counts = Counts()
     try:
         while query.isActive and not until():

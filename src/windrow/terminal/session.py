@@ -1,8 +1,8 @@
-"""A Spark session whose log does not land on the terminal.
+"""A Spark session whose log does not appear on the terminal.
 
-What the Java process says, from the JVM's own warnings to the tracebacks of workers, goes to a file descriptor that it
-inherits when it starts. So the descriptor is a file while it starts, and the terminal again afterwards: nothing has to
-be known about log4j, and nothing slips through.
+The Java process writes everything, from JVM warnings to tracebacks of workers, to the stderr it inherits at startup. So
+stderr points to a file while the process starts, and to the terminal again afterwards. This needs no log4j
+configuration and catches everything.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from windrow.spark.session import session
+from windrow.spark.sessions import session
 from windrow.terminal.log import SparkLog
 
 STDERR = 2
 
 
 def quiet_session(log: SparkLog) -> SparkSession:
-    """The active session, or a new local one whose log goes to a file."""
+    """Return the active session, or a new local one that logs to a file."""
     active = SparkSession.getActiveSession()
     if active is not None:
         return active

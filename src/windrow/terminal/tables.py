@@ -1,4 +1,4 @@
-"""Tidy tables on stdout: numbers to the right, times short, no wider than the terminal."""
+"""Tables on stdout: numbers right-aligned, short times, no wider than the terminal."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Column: TypeAlias = Sequence[Any]
 ENDLESS = 100_000
 WIDEST_TEXT = 48
 LEAST_TOLD = ("closed_at", "complete")
-"""What is left out first where a terminal is too narrow."""
+"""The columns to drop first if the terminal is too narrow."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns by name, all of one length, and how many rows there are that are not in them."""
+    """Named columns of equal length, and the number of further rows that they omit."""
 
     columns: Mapping[str, Column]
     more: int = 0
@@ -36,7 +36,7 @@ class Table:
 
 
 def print_table(table: Table, console: Console | None = None) -> None:
-    """Print a table that fits the terminal; in a pipe or a file it may be as wide as it is."""
+    """Print a table that fits the terminal; in a pipe or a file its width is unlimited."""
     console = console or Console(highlight=False)
     if not console.is_terminal:
         console.width = ENDLESS
@@ -49,7 +49,7 @@ def print_table(table: Table, console: Console | None = None) -> None:
 
 
 def fitting(table: Table, console: Console) -> tuple[RichTable, list[str]]:
-    """A table with as many columns as fit, and the names of the others."""
+    """Return a table with as many columns as fit, and the names of the others."""
     names, hidden = list(table.columns), list[str]()
     while True:
         shown = _rendered(table, names, WIDEST_TEXT if console.is_terminal else None)
@@ -78,13 +78,13 @@ def _width(shown: RichTable, console: Console) -> int:
 
 
 def is_numeric(values: Column) -> bool:
-    """Whether a column is of numbers, nulls aside."""
+    """Return whether a column contains only numbers, apart from nulls."""
     known = [value for value in values if value is not None]
     return bool(known) and all(isinstance(v, int | float | Decimal) and not isinstance(v, bool) for v in known)
 
 
 def as_texts(values: Column) -> list[str]:
-    """The values of a column as texts of one style.
+    """Format the values of a column in one style.
 
     >>> as_texts([1.5, None, 1234567.25])
     ['1.5', '', '1234567']
@@ -118,7 +118,7 @@ def _as_text(value: Any, timespec: str) -> str:
 
 
 def as_duration(value: timedelta) -> str:
-    """A length of time as a person writes it.
+    """Format a duration for people.
 
     >>> as_duration(timedelta(hours=1, minutes=5, seconds=20))
     '1 h 05 min'

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.errors import DataError
-from windrow.frames.clock import LARGEST, Clock
+from windrow.rows.clock import LARGEST, Clock
 from windrow.windows.specs import Shape
 
 Indices = npt.NDArray[np.int64]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.saved import check_that
+from windrow.state.checks import check_that
 
 Indices = npt.NDArray[np.int64]
 

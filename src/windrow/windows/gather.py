@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from windrow.aggregates.keeper import ALL_VALID, Values
-from windrow.aggregates.states import States
+from windrow.aggregates.engine.accumulator import described, naming
+from windrow.aggregates.engine.states import States
+from windrow.arrays import ALL_VALID, Values
 from windrow.errors import DataError
-from windrow.frames.framer import Tuples
-from windrow.windows.kept import Kept
-from windrow.windows.panes import Indices, Panes
-from windrow.windows.request import Slide
+from windrow.rows.groups import Directory
+from windrow.rows.query import RowBatch
+from windrow.windows.query import WindowQuery
+from windrow.windows.ranges import Indices, PaneKeys
+from windrow.windows.synopsis_windows import SynopsisWindows
 
 FARTHEST_PANE = 9.0e18
 """Where panes of floats can no longer be counted."""
 WIDEST = 4
 """A table with a place for each group and each pane is used where it is at most so many times as long as the batch."""
+
+
+def naming_window(directory: Directory | None, group: Indices) -> AbstractContextManager[None]:
+    """Say of which group a window or pane has too many values; `group` has that of each state."""
+
+    def which(k: int) -> str:
+        key = () if directory is None else directory.key(int(group[k]))
+        return described("a window", key) if key else ""
+
+    return naming(which)
 
 
 class Gatherer:
@@ -29,24 +42,30 @@ class Gatherer:
     Values of aggregates that synopses keep go to `kept`.
     """
 
-    def __init__(self, slide: Slide, kept: Mapping[tuple[int, int], Kept] | None = None) -> None:
-        self.kept = kept or {}
-        self.slide, self.keepers, self.pane = slide, slide.pane_keepers, slide.pane
+    def __init__(
+        self,
+        slide: WindowQuery,
+        kept: Mapping[tuple[int, int], SynopsisWindows] | None = None,
+        directory: Directory | None = None,
+    ) -> None:
+        self.directory, self.kept = directory, kept or {}
+        self.slide, self.accumulators, self.pane = slide, slide.pane_keepers, slide.pane
         self.counted = np.empty(0, np.int64)
         """How many tuples, or distinct times, each group had …"""
         self.latest = np.empty(0, slide.clock.dtype)
         """… and the `on` of its last tuple."""
 
-    def gather(self, tuples: Tuples) -> tuple[Panes, list[States]]:
+    def gather(self, tuples: RowBatch) -> tuple[PaneKeys, list[States]]:
         """The panes of some tuples, in no order; windows that are counted need each group's tuples in order."""
         place = self._places(tuples)
         panes, slots = _distinct(tuples.group, pane_numbers(place, self.pane))
         read = [tuples.values[j] for j in self.slide.paned]
-        ends = [Values(tuples.on, ALL_VALID)] * (len(self.keepers) - len(read))
+        ends = [Values(tuples.on, ALL_VALID)] * (len(self.accumulators) - len(read))
         states = []
-        for keeper, values in zip(self.keepers, [*read, *ends], strict=True):
-            states.append(keeper.empty(panes.group.size))
-            keeper.accumulate(states[-1], slots.reshape(-1, 1), values)
+        for accumulator, values in zip(self.accumulators, [*read, *ends], strict=True):
+            states.append(accumulator.empty(panes.group.size))
+            with naming_window(self.directory, panes.group):
+                accumulator.accumulate(states[-1], slots.reshape(-1, 1), values)
         for (j, _), kept in self.kept.items():
             kept.add(tuples.group, place, tuples.values[j])
         return panes, states
@@ -69,7 +88,7 @@ class Gatherer:
             self.counted = np.concatenate([self.counted, np.zeros(more, np.int64)])
             self.latest = np.concatenate([self.latest, np.zeros(more, self.latest.dtype)])
 
-    def _places(self, tuples: Tuples) -> npt.NDArray[Any]:
+    def _places(self, tuples: RowBatch) -> npt.NDArray[Any]:
         """What the windows are measured in: the `on` of each tuple, or its number in the group."""
         if self.slide.unit == "time":
             return tuples.on
@@ -107,23 +126,23 @@ def _count(group: Any, on: Any, counted: Any, latest: Any, distinct: bool, numbe
         numbers[i] = counted[g] - 1
 
 
-def _distinct(group: Indices, number: Indices) -> tuple[Panes, Indices]:
+def _distinct(group: Indices, number: Indices) -> tuple[PaneKeys, Indices]:
     """The different panes among these, and for each of these its place there."""
     slots = np.empty(group.size, np.int64)
     if not group.size:
-        return Panes(slots, slots), slots
+        return PaneKeys(slots, slots), slots
     low, width = int(number.min()), int(number.max()) - int(number.min()) + 1
     groups = int(group.max()) + 1
     if width <= WIDEST * max(group.size, 1 << 16) // groups:
         table = np.full(groups * width, -1, np.int64)
         made = np.empty((2, min(table.size, group.size)), np.int64)
         n = _look_up(group, number, low, width, table, slots, made[0], made[1])
-        return Panes(made[0, :n].copy(), made[1, :n].copy()), slots
+        return PaneKeys(made[0, :n].copy(), made[1, :n].copy()), slots
     order = np.lexsort((number, group))
     other = differs(group[order], number[order])
     slots[order] = np.cumsum(other) - 1
     rows = order[other]
-    return Panes(group[rows], number[rows]), slots
+    return PaneKeys(group[rows], number[rows]), slots
 
 
 def differs(group: Indices, number: Indices) -> npt.NDArray[np.bool_]:

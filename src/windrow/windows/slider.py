@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.aggregates.keeper import Keeper
-from windrow.aggregates.states import States
-from windrow.frames.groups import Directory
+from windrow.aggregates.engine.accumulator import Accumulator
+from windrow.aggregates.engine.states import States
+from windrow.rows.groups import Directory
 from windrow.windows.bounds import as_instants, check_panes
 from windrow.windows.changes import Changes
-from windrow.windows.gather import differs
-from windrow.windows.panes import NEVER, Indices, Panes, Progress, Ranges, combined, needed_from, windows_over
-from windrow.windows.request import Slide
+from windrow.windows.gather import differs, naming_window
+from windrow.windows.query import WindowQuery
+from windrow.windows.ranges import NEVER, Indices, PaneKeys, Progress, Ranges, combined, needed_from, windows_over
 
 NO_END = int(np.iinfo(np.int64).max)
 """The end of the next window where none waits."""
@@ -36,25 +36,26 @@ PANES_AT_ONCE = 2_000_000
 class Slider:
     """The panes that are held, and how far windows have been reported."""
 
-    slide: Slide
+    slide: WindowQuery
     directory: Directory
     """The groups, which whoever numbers them knows too."""
 
     def __post_init__(self) -> None:
         slide = self.slide
-        self.keepers, self.shapes, self.pane = slide.pane_keepers, slide.shapes, slide.pane
-        self.panes = Panes(np.empty(0, np.int64), np.empty(0, np.int64))
-        self.states = [keeper.empty(0) for keeper in self.keepers]
+        self.accumulators, self.shapes, self.pane = slide.pane_keepers, slide.shapes, slide.pane
+        self.panes = PaneKeys(np.empty(0, np.int64), np.empty(0, np.int64))
+        self.states = [accumulator.empty(0) for accumulator in self.accumulators]
         self.after = np.empty((len(self.shapes), 0), np.int64)
         self.kept = slide.kept()
         self.changes = [Changes() for _ in self.shapes] if slide.what.only_changed else []
 
-    def add(self, panes: Panes, states: Sequence[States]) -> None:
+    def add(self, panes: PaneKeys, states: Sequence[States]) -> None:
         """Take in panes of groups that the directory knows; what was there before comes first in a merge."""
         self.grow()
         if self.slide.unit == "time":
             check_panes(panes.number, self.shapes, self.pane, self.slide.clock, self.slide.on)
-        self.panes, self.states = merged(self.keepers, [(self.panes, self.states), (panes, list(states))])
+        pieces = [(self.panes, self.states), (panes, list(states))]
+        self.panes, self.states = merged(self.accumulators, pieces, self.directory)
 
     def grow(self) -> None:
         """Make room for groups that were not met before."""
@@ -108,7 +109,8 @@ class Slider:
     def _table(self, k: int, ranges: Ranges) -> pa.Table:
         slide, clock = self.slide, self.slide.clock
         paned = [
-            self._results(keeper, states, ranges) for keeper, states in zip(self.keepers, self.states, strict=True)
+            self._results(accumulator, states, ranges)
+            for accumulator, states in zip(self.accumulators, self.states, strict=True)
         ]
         if slide.unit == "time":
             start, end = (as_instants(number, self.pane, clock, slide.on) for number in (ranges.start, ranges.end))
@@ -124,16 +126,18 @@ class Slider:
         table = pa.table([*columns, start, end, pa.array(ranges.complete), *results], schema=slide.schema)
         return table.filter(self.changes[k].found(ranges.group, results)) if self.changes else table
 
-    @staticmethod
-    def _results(keeper: Keeper, states: States, ranges: Ranges) -> pa.Array:
+    def _results(self, accumulator: Accumulator, states: States, ranges: Ranges) -> pa.Array:
         """The results of all windows; states that hold values are put together for some windows at a time."""
         first, last = ranges.first, ranges.last
         if states.runs is None:
-            return keeper.finish(combined(keeper, states, first, last))
+            return accumulator.finish(combined(accumulator, states, first, last))
         before = np.concatenate([[0], np.cumsum(states.seen)])
         share = np.cumsum(before[last] - before[first]) // VALUES_AT_ONCE
         cuts = [0, *(np.flatnonzero(np.diff(share)) + 1).tolist(), first.size]
-        found = [keeper.finish(combined(keeper, states, first[a:b], last[a:b])) for a, b in pairwise(cuts)]
+        found = []
+        for a, b in pairwise(cuts):
+            with naming_window(self.directory, ranges.group[a:b]):
+                found.append(accumulator.finish(combined(accumulator, states, first[a:b], last[a:b])))
         return pa.concat_arrays(found)
 
     def _forget(self) -> None:
@@ -151,22 +155,27 @@ class Slider:
             into = np.repeat(first, sizes)
             # The first pane tells where the group begins, and the last one how far it is.
             old[first] = old[first + sizes - 1] = False
-            for keeper, states in zip(self.keepers, self.states, strict=True):
-                keeper.merge(states, into, np.flatnonzero(old))
+            for accumulator, states in zip(self.accumulators, self.states, strict=True):
+                with naming_window(self.directory, group):
+                    accumulator.merge(states, into, np.flatnonzero(old))
         rows = np.flatnonzero(~old)
-        self.panes = Panes(group[rows], number[rows])
+        self.panes = PaneKeys(group[rows], number[rows])
         self.states = [states.keep(rows) for states in self.states]
 
     # Panes as rows of a table.
 
-    def read(self, table: pa.Table) -> tuple[Panes, list[States]]:
+    def read(self, table: pa.Table) -> tuple[PaneKeys, list[States]]:
         """Panes as `panes_table` wrote them."""
         group = self.directory.encode([table.column(f"by{i}") for i in range(len(self.slide.by))], table.num_rows)
-        states = [keeper.empty(0).read(f"a{j}_", table) for j, keeper in enumerate(self.keepers)]
-        return Panes(group, np.array(table.column("pane").to_numpy(), np.int64)), states
+        states = [accumulator.empty(0).read(f"a{j}_", table) for j, accumulator in enumerate(self.accumulators)]
+        return PaneKeys(group, np.array(table.column("pane").to_numpy(), np.int64)), states
 
 
-def merged(keepers: Sequence[Keeper], pieces: Sequence[tuple[Panes, list[States]]]) -> tuple[Panes, list[States]]:
+def merged(
+    accumulators: Sequence[Accumulator],
+    pieces: Sequence[tuple[PaneKeys, list[States]]],
+    directory: Directory | None = None,
+) -> tuple[PaneKeys, list[States]]:
     """The panes of several pieces in the order of group and number, those of one number merged in the pieces' order.
 
     The states of the pieces must not be used again.
@@ -179,30 +188,31 @@ def merged(keepers: Sequence[Keeper], pieces: Sequence[tuple[Panes, list[States]
     rows = np.flatnonzero(other)
     if rows.size < group.size:
         into, parts = rows[np.cumsum(other) - 1], np.flatnonzero(~other)
-        for keeper, kept in zip(keepers, states, strict=True):
-            keeper.merge(kept, into, parts)
+        for accumulator, kept in zip(accumulators, states, strict=True):
+            with naming_window(directory, group):
+                accumulator.merge(kept, into, parts)
         group, number, states = group[rows], number[rows], [kept.keep(rows) for kept in states]
-    return Panes(group, number), states
+    return PaneKeys(group, number), states
 
 
 class PaneHeap:
     """Panes of one task that wait to be merged, so that each is sent once, or a few times if there are very many."""
 
-    def __init__(self, slide: Slide) -> None:
-        self.keepers = slide.pane_keepers
-        self._pieces: list[tuple[Panes, list[States]]] = []
+    def __init__(self, slide: WindowQuery, directory: Directory | None = None) -> None:
+        self.accumulators, self.directory = slide.pane_keepers, directory
+        self._pieces: list[tuple[PaneKeys, list[States]]] = []
 
-    def add(self, panes: Panes, states: list[States]) -> Iterator[tuple[Panes, list[States]]]:
+    def add(self, panes: PaneKeys, states: list[States]) -> Iterator[tuple[PaneKeys, list[States]]]:
         """Put panes on the heap; all of it comes out, merged, if it gets too large."""
         self._pieces.append((panes, states))
         weight = sum(panes.group.size + sum(_values_in(kept) for kept in states) for panes, states in self._pieces)
         if weight > PANES_AT_ONCE:
             yield from self.rest()
 
-    def rest(self) -> Iterator[tuple[Panes, list[States]]]:
+    def rest(self) -> Iterator[tuple[PaneKeys, list[States]]]:
         """All panes on the heap."""
         if self._pieces:
-            yield merged(self.keepers, self._pieces)
+            yield merged(self.accumulators, self._pieces, self.directory)
             self._pieces = []
 
 
@@ -210,7 +220,7 @@ def _values_in(states: States) -> int:
     return 0 if states.runs is None else int(states.seen.sum())
 
 
-def panes_table(directory: Directory, panes: Panes, states: Sequence[States]) -> pa.Table:
+def panes_table(directory: Directory, panes: PaneKeys, states: Sequence[States]) -> pa.Table:
     """Panes as rows: the values of their group, their number, and the state of each aggregate."""
     group = pa.array(panes.group)
     columns = {f"by{i}": key.take(group) for i, key in enumerate(directory.keys())}
@@ -227,7 +237,9 @@ def _short(column: pa.Array) -> pa.Array:
     return column
 
 
-def panes_schema(slide: Slide) -> pa.Schema:
+def panes_schema(slide: WindowQuery) -> pa.Schema:
     """The schema of `panes_table`."""
-    none = Panes(np.empty(0, np.int64), np.empty(0, np.int64))
-    return panes_table(Directory(slide.by_types), none, [keeper.empty(0) for keeper in slide.pane_keepers]).schema
+    none = PaneKeys(np.empty(0, np.int64), np.empty(0, np.int64))
+    return panes_table(
+        Directory(slide.by_types), none, [accumulator.empty(0) for accumulator in slide.pane_keepers]
+    ).schema

@@ -9,9 +9,9 @@ from numbers import Integral
 from typing import ClassVar, Literal, TypeAlias
 
 from windrow.errors import SpecError, quoted
-from windrow.frames.base import check_duration
-from windrow.frames.clock import LARGEST, Clock
-from windrow.frames.duration import Duration, to_clock
+from windrow.rows.checks import check_duration
+from windrow.rows.clock import LARGEST, Clock
+from windrow.rows.duration import Duration, to_clock
 
 Unit: TypeAlias = Literal["time", "rows", "times"]
 MOST_WINDOWS_A_ROW = 10_000_000

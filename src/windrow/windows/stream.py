@@ -2,7 +2,7 @@
 
 A `StreamSlider` has some of a stream's groups, a *bucket*. Where the order of tuples makes no difference they become
 part of their panes as they arrive, and nothing waits; else they wait until the watermark has passed them. What is known
-of groups is kept as in `frames/stream.py`: a progress reads and writes what is known of those that it has to do with.
+of groups is kept as in `framing/stream.py`: a progress reads and writes what is known of those that it has to do with.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from windrow.frames.arrivals import Arrivals
-from windrow.frames.memory import Memory
-from windrow.frames.ordering import read_in_order
-from windrow.frames.packing import about_of, check_state, save_tables, saved_tables
-from windrow.frames.request import Layout, Reader
-from windrow.frames.shelf import Shelf
-from windrow.frames.store import DUE, NO_EVENT, Codes, Entries, follow
-from windrow.saved import check_that, reading
+from windrow.rows.arrivals import Arrivals
+from windrow.rows.group_store import DUE, NO_EVENT, Codes, Entries, follow
+from windrow.rows.memory import Memory
+from windrow.rows.ordering import read_in_order
+from windrow.rows.query import Layout, Reader
+from windrow.rows.waiting import Shelf
+from windrow.state.arrow import about_of, check_state, save_tables, saved_tables
+from windrow.state.checks import check_that, reading
 from windrow.windows.gather import Gatherer
-from windrow.windows.panes import Indices, Panes
-from windrow.windows.request import Slide
+from windrow.windows.query import WindowQuery
+from windrow.windows.ranges import Indices, PaneKeys
 from windrow.windows.slider import NO_END, Slider
 
 VERSION = 3
@@ -37,7 +37,7 @@ KIND = "slide"
 class SlidePlan:
     """Which windows are asked for and how tuples are read."""
 
-    request: Slide
+    request: WindowQuery
     layout: Layout
     ordered: bool = False
     keep_groups: int | float | None = None
@@ -74,7 +74,7 @@ class StreamSlider:
         self.reader = Reader(self.slide, plan.layout)
         self.arrivals = Arrivals(self.reader, shelf, plan.ordered, waits=not self.slide.commutes)
         self.slider = Slider(self.slide, self.reader.directory)
-        self.gatherer = Gatherer(self.slide, self.slider.kept)
+        self.gatherer = Gatherer(self.slide, self.slider.kept, self.slider.directory)
         self.memory = Memory(self.arrivals, plan.keep_groups, self._adopt, self._idle)
 
     def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
@@ -195,9 +195,11 @@ class StreamSlider:
             for k in range(len(slider.shapes)):
                 slider.after[k][codes] = _integers(groups, f"after{k}")
             held, *left = parts
-            panes = Panes(_integers(held, "group"), _integers(held, "pane"))
+            panes = PaneKeys(_integers(held, "group"), _integers(held, "pane"))
             check_that(_rises(_integers(entries.parts[0], "group"), panes.number), "panes in their order")
-            slider.add(panes, [keeper.empty(0).read(f"a{j}_", held) for j, keeper in enumerate(slider.keepers)])
+            slider.add(
+                panes, [accumulator.empty(0).read(f"a{j}_", held) for j, accumulator in enumerate(slider.accumulators)]
+            )
             for change in slider.changes:
                 change.adopt(left.pop(0))
             for kept in slider.kept.values():

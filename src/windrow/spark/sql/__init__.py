@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.udtf import UserDefinedTableFunction
 
-from windrow.errors import SpecError, quoted
-from windrow.spark.session import check_session
+from windrow.spark.arguments import check_spark
+from windrow.spark.sessions import check_session
 from windrow.spark.sql import functions
 
 __all__ = ["register"]
@@ -70,8 +70,7 @@ def register(spark: SparkSession) -> None:
     +-----+---+-----+-------+
     <BLANKLINE>
     """
-    if not hasattr(spark, "udtf"):
-        raise SpecError(f"spark: {quoted(spark)} is no Spark session")
+    check_spark(spark)
     check_session(spark)
     for name, handler in HANDLERS.items():
         spark.udtf.register(name, _table_function(spark, handler))

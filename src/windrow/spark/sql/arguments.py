@@ -14,9 +14,9 @@ from pyspark.sql.types import CalendarIntervalType, Row, StructType, YearMonthIn
 from pyspark.sql.udtf import AnalyzeArgument
 
 from windrow.aggregates import AggregateFunction
-from windrow.aggregates.calls import as_call
+from windrow.aggregates.text import as_call
 from windrow.errors import SpecError, quoted
-from windrow.frames import Aggregate, Boundary, Delta, Gap, Scheme, Threshold
+from windrow.framing.schemes import Aggregate, Boundary, Delta, Gap, Scheme, Threshold
 
 CALL = re.compile(
     r"\s*+(?P<function>\w++)\s*+\(\s*+"

@@ -15,10 +15,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, OrderingColumn, PartitioningColumn
 
 from windrow.errors import WindrowError
-from windrow.frames.ordering import read_in_order
-from windrow.frames.request import Reader, Request, frames_table
-from windrow.spark.batch import result_schema
-from windrow.spark.resolve import resolve
+from windrow.framing.query import FrameQuery, frames_table
+from windrow.rows.ordering import read_in_order
+from windrow.rows.query import Reader
+from windrow.spark.framing import result_schema
+from windrow.spark.resolve.frames import resolve
 from windrow.spark.sql.arguments import FUNCTIONS, TableFunction, accept_intervals, read_call
 from windrow.spark.sql.predicates import Table, check_predicate
 from windrow.spark.sql.tuples import as_rows, as_table, quoted, select_tuples
@@ -33,7 +34,7 @@ ROWS_AT_ONCE = 10_000
 class Framing(AnalyzeResult):
     """What `analyze` found out, for the tasks."""
 
-    request: Request | None = None
+    request: FrameQuery | None = None
 
 
 def analyze_call(

@@ -13,8 +13,8 @@ from pyspark.sql.types import StructType
 from sqlglot import TokenType
 
 from windrow.errors import SpecError, TypeMismatchError, UnsupportedError
-from windrow.frames.predicate import parse_predicate
-from windrow.spark.resolve import arrow_type
+from windrow.predicates.parse import parse_predicate
+from windrow.spark.resolve.columns import arrow_type
 
 OF_CHANCE = {
     "monotonically_increasing_id", "rand", "randn", "random", "randstr", "shuffle",

@@ -13,8 +13,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.udtf import SelectedColumn
 
-from windrow.frames.request import Layout, Request
-from windrow.spark.shuffle import read_column
+from windrow.framing.query import FrameQuery
+from windrow.rows.query import Layout
+from windrow.spark.plans.shuffle import read_column
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ EARLIEST_AND_LATEST = "TIMESTAMP_NTZ'0001-01-01 00:00:00'", "TIMESTAMP_NTZ'9999-
 """The years 1 to 9999, the only ones that Python has dates for."""
 
 
-def select_tuples(request: Request) -> tuple[tuple[Selected, ...], Layout]:
+def select_tuples(request: FrameQuery) -> tuple[tuple[Selected, ...], Layout]:
     """What the kernel reads, under names of our own, with `on` first."""
     types, scheme = request.types, request.scheme
     by = [_never_null(_as_is(name, f"by{i}", types[name]), name, "by") for i, name in enumerate(request.by)]

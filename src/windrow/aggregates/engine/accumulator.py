@@ -1,0 +1,227 @@
+"""Accumulating the states of one aggregate for many frames at once, in flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.aggregates.base import AggregateFunction
+from windrow.aggregates.engine.compiled import Algebra, algebra_for
+from windrow.aggregates.engine.states import States
+from windrow.aggregates.engine.value_runs import TooManyValuesError, append, append_parts, check_lengths, no_runs
+from windrow.arrays import (
+    ALL_VALID,
+    Values,
+    _dtype_of,
+    _side_by_side,
+    as_type,
+    is_instant,
+    is_number,
+    read_numbers,
+)
+from windrow.errors import DataError, TypeMismatchError, quoted
+
+UNLIMITED = 2**62
+
+
+class LimitError(DataError):
+    """Raised if a state would keep more values than its limit; `state` is its number."""
+
+    def __init__(self, message: str, state: int) -> None:
+        super().__init__(message)
+        self.state = state
+
+
+@contextmanager
+def naming(which: Callable[[int], str]) -> Iterator[None]:
+    """Append what `which` returns for the state to the error for too many values; "" appends nothing."""
+    try:
+        yield
+    except LimitError as problem:
+        said = which(problem.state)
+        raise DataError(f"{problem}. It is {said}" if said else str(problem)) from None
+
+
+def described(what: str, key: Sequence[Any], start: Any = None) -> str:
+    """Describe a frame or window by its group and start, as far as these are known.
+
+    >>> described("the frame", ("m4",), 60)
+    "the frame of group 'm4' that starts at 60"
+    """
+    whose = f" of group {quoted(key[0] if len(key) == 1 else tuple(key))}" if key else ""
+    where = "" if start is None else f" that starts at {start}"
+    return f"{what}{whose}{where}"
+
+
+class Accumulator:
+    """One aggregate bound to the types of its columns.
+
+    >>> import numpy as np, pyarrow as pa, windrow as wr
+    >>> accumulator = Accumulator(wr.sum("volume"), pa.int32())
+    >>> states = accumulator.empty(2)
+    >>> slots = np.array([[0], [0], [1]])
+    >>> accumulator.accumulate(states, slots, accumulator.read(pa.array([1, 2, None], pa.int32())))
+    >>> accumulator.finish(states).to_pylist()
+    [3, None]
+    """
+
+    def __init__(self, aggregate: AggregateFunction, *values: pa.DataType) -> None:
+        check_aggregated_type(aggregate, *values)
+        self.aggregate = aggregate
+        self.integral = aggregate.keeps_integers and not any(
+            pa.types.is_floating(kind) or pa.types.is_decimal(kind) for kind in values
+        )
+        self.dtype = np.dtype(object if self._keeps_objects else np.int64 if self.integral else np.float64)
+        self.result = aggregate.result_type(values[0])
+        self._width = len(aggregate.zero_state(self.integral))
+        self._algebra = algebra_for(aggregate, self.integral)
+        if not aggregate.builtin:
+            loops = (self._algebra.accumulate, self._algebra.merge, self._algebra.finish)
+            self._algebra = Algebra(*(_named(aggregate, loop) for loop in loops))
+
+    @classmethod
+    def of(cls, aggregate: AggregateFunction, types: Mapping[str, pa.DataType]) -> Accumulator:
+        """Return the accumulator of an aggregate over a table with columns of these types."""
+        return cls(aggregate, *([types[name] for name in aggregate.columns] or [pa.int64()]))
+
+    def empty(self, n: int) -> States:
+        """Return the states of `n` frames without values."""
+        numbers = np.empty((n, self._width), self.dtype)
+        if self._keeps_objects:
+            for k in range(n):
+                numbers[k, 0] = self.aggregate.zero_state(False)[0]
+        else:
+            numbers[:] = self.aggregate.zero_state(self.integral)
+        aggregate = self.aggregate
+        runs = None
+        if self._keeps_values:
+            runs = no_runs(n, self.dtype, aggregate.rank_error, aggregate.most_values or UNLIMITED)
+        return States(np.zeros(n, np.int64), numbers, runs, self.aggregate.state)
+
+    def extended(self, states: States, n: int) -> States:
+        """Return these states followed by empty ones, `n` in total; the given states must not be used again."""
+        return states.joined(self.empty(n - len(states)))
+
+    @property
+    def _keeps_values(self) -> bool:
+        return self.aggregate.form == "values"
+
+    @property
+    def _keeps_objects(self) -> bool:
+        return self.aggregate.form == "objects"
+
+    def read(self, *columns: pa.Array | pa.ChunkedArray) -> Values:
+        """Read a column, or several side by side, into numbers of the type of the aggregate's state."""
+        read = [read_numbers(column, self.dtype) for column in columns]
+        return read[0] if len(read) == 1 else _side_by_side(read)
+
+    def accumulate(self, states: States, slots: npt.NDArray[np.int64], values: Values) -> None:
+        """Add each row's value, in row order, to the frames that contain the row: `slots[i]`, where -1 means none."""
+        if states.runs is not None:
+            with self._limited():
+                states.runs = append(states.runs, states.seen, slots, values.numbers, values.valid)
+        else:
+            self._algebra.accumulate(states.seen, states.numbers, slots, values.numbers, values.valid)
+
+    def merge(self, states: States, into: npt.NDArray[np.int64], parts: npt.NDArray[np.int64]) -> None:
+        """Append the state of each of `parts`, in order, to the state `into[part]` of its frame."""
+        if states.runs is not None:
+            with self._limited():
+                states.runs = append_parts(states.runs, states.seen, into, parts)
+        else:
+            self._algebra.merge(states.seen, states.numbers, into, parts)
+
+    def finish(self, states: States) -> pa.Array:
+        """Return the results of all states."""
+        if self.integral:
+            self.aggregate.check(states.numbers)
+        if states.runs is not None:
+            with self._limited():
+                check_lengths(states.runs)
+        short = states.seen < self.aggregate.needs
+        enough = np.flatnonzero(~short)
+        mask = short if short.any() else None
+        if self._keeps_objects:
+            found = np.empty(len(states), object)
+            self._algebra.finish(states.numbers, states.runs, enough, found)
+            return pa.array(found.tolist(), self.result)
+        if self.aggregate.gives == "number":
+            out = np.zeros(len(states), _dtype_of(self.result))
+            self._algebra.finish(states.numbers, states.runs, enough, out)
+            return as_type(pa.array(out, mask=mask), self.result)
+        return self._lists(states, enough, mask)
+
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        """Replace the error for too many values by one that names a remedy."""
+        try:
+            yield
+        except TooManyValuesError as problem:
+            aggregate = self.aggregate
+            remedy = "pass max_values= if there is memory for more"
+            if aggregate.ranks_suffice:
+                remedy = f"pass eps=, e.g. eps=0.001, to keep a summary of bounded size, or {remedy}"
+            raise LimitError(
+                f"{aggregate!r}: a frame or window has more than {aggregate.most_values:,} different values of column "
+                f"{aggregate.column!r}, and all of them are kept; {remedy}",
+                problem.state,
+            ) from None
+
+    def _lists(self, states: States, rows: npt.NDArray[np.int64], mask: npt.NDArray[np.bool_] | None) -> pa.Array:
+        """Return the results of some states as lists; the others are null."""
+        counted = self.aggregate.gives == "counted list"
+        kind = self.result.value_type.field("value").type if counted else self.result.value_type
+        room = int(self.aggregate.longest_list(states.seen[rows]).sum())
+        items = np.empty(room, _dtype_of(kind))
+        counts = np.empty(room if counted else 0, np.int64)
+        lengths = np.zeros(len(states), np.int64)
+        used = self._algebra.finish(states.numbers, states.runs, rows, items, counts, lengths)
+        found = as_type(pa.array(items[:used]), kind)
+        if counted:
+            found = pa.StructArray.from_arrays([found, pa.array(counts[:used])], fields=list(self.result.value_type))
+        ends = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+        nulls = None if mask is None else pa.array(mask)
+        return pa.ListArray.from_arrays(ends, found, type=self.result, mask=nulls)
+
+
+def _named(aggregate: AggregateFunction, function: Any) -> Any:
+    """Wrap a function of a user-defined aggregate so that its failures name the aggregate."""
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except ArithmeticError as error:
+            raise DataError(
+                f"{aggregate!r}: a function fails on some value: {type(error).__name__}: {error}; let it look at what "
+                "it divides by, or give such values another one before"
+            ) from None
+
+    return call
+
+
+def read_values(accumulators: Sequence[Accumulator], names: Sequence[str | None], table: pa.Table) -> list[Values]:
+    """Read what each accumulator needs from a table; `names` lists their columns in order, None for no column."""
+    left = iter(names)
+    read = []
+    for accumulator in accumulators:
+        chosen = [next(left) for _ in range(accumulator.aggregate.reads)]
+        if chosen[0] is None:
+            read.append(Values(np.zeros(len(table), accumulator.dtype), ALL_VALID))
+        else:
+            read.append(accumulator.read(*(table.column(name) for name in chosen)))
+    return read
+
+
+def check_aggregated_type(aggregate: AggregateFunction, *values: pa.DataType) -> None:
+    """Reject columns of types that the aggregate does not support."""
+    if aggregate.form == "objects":
+        return
+    wanted = "a number, a timestamp or a date" if aggregate.accepts_instants else "a number"
+    for name, kind in zip(aggregate.columns, values, strict=bool(aggregate.columns)):
+        if not is_number(kind) and not (aggregate.accepts_instants and is_instant(kind)):
+            raise TypeMismatchError(f"{aggregate!r}: column {name!r} is of type {kind}; it must be {wanted}")

@@ -1,0 +1,1 @@
+"""The `windrow` command line."""

@@ -1,0 +1,130 @@
+"""`windrow calibrate`: measure what synopses cost on this machine, so that advice fits it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from windrow.errors import OutputError, WindrowError
+from windrow.outputs import Target
+from windrow.planner.calibration.grid import Task, calibrate, full_grid, quick_grid, read_lines
+from windrow.planner.calibration.measure import FULL, QUICK, Care
+from windrow.planner.calibration.regression import Diagnosis, Fit
+from windrow.planner.model import Model, adapted, fit_model, own_model_path, shipped_model
+from windrow.terminal import SparkLog, Table, print_table, steps
+
+MODEL_FIELDS = {"version", "about", "costs"}
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the command."""
+    parser.description = (
+        "Measure how long each synopsis takes and how much it keeps, fit a model to it, and let wr.advise "
+        "and wr.slide use it from then on. One that was broken off goes on where it stopped."
+    )
+    parser.add_argument(
+        "--full", action="store_true",
+        help="measure every aggregate over the whole range, up to an hour; without it, a few minutes tell how much "
+        "faster or slower this machine is than the one that the package's model is of",
+    )  # fmt: skip
+    parser.add_argument(
+        "--out", metavar="FILE.json", help="where the model goes (default: where wr.advise looks for it)"
+    )
+    parser.add_argument("--fresh", action="store_true", help="forget what a calibration that was broken off measured")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, log: SparkLog) -> None:
+    """Measure, fit a model and write it."""
+    out = _out(own_model_path() if args.out is None else Path(args.out))
+    try:
+        model = _made(out, args.full, args.fresh)
+    except WindrowError:
+        raise
+    except OSError as error:
+        raise OutputError(f"--out: {out.given}: cannot be written: {error.strerror}") from None
+    _show(model, args.full)
+    print(f"wrote the model to {out.given}", file=sys.stderr)
+
+
+def _made(out: Target, full: bool, fresh: bool) -> Model:
+    lines = out.path.with_suffix(".jsonl" if full else ".quick.jsonl")
+    tasks, care = (full_grid(), FULL) if full else (quick_grid(), QUICK)
+    # Reading also verifies that the file holds measurements, before they are discarded.
+    done = len(read_lines(lines)) if lines.exists() else 0
+    if fresh or done >= len(tasks):
+        # All measurements are done, so nothing was interrupted; start over.
+        lines.unlink(missing_ok=True)
+        done = 0
+    _measure(tasks, done, lines, care)
+    found = read_lines(lines)
+    model = fit_model(found) if full else adapted(shipped_model(), found)
+    with out.writing() as new:
+        model.save(new)
+    return model
+
+
+def _measure(tasks: list[Task], done: int, lines: Path, care: Care) -> None:
+    if done:
+        print(f"going on after {done:,} of {len(tasks):,} measurements", file=sys.stderr)
+    with steps(len(tasks), done) as begin:
+        for line in calibrate(tasks, lines, care):
+            begin(str(line.task))
+
+
+def _show(model: Model, full: bool) -> None:
+    if full:
+        print_table(quality(model))
+    else:
+        print(f"this machine takes {model.about['factor']} times as long as that of the package's model (median)")
+
+
+def quality(model: Model) -> Table:
+    """Summarize how well the model predicts the times of each synopsis: medians over all aggregates."""
+    found: dict[str, list[tuple[Fit, Diagnosis]]] = {}
+    for key, costs in model.costs.items():
+        if costs.time.diagnosis is not None:
+            found.setdefault(f"{key.synopsis}, {key.mode}", []).append((costs.time, costs.time.diagnosis))
+
+    def middle(of: Callable[[Fit, Diagnosis], float]) -> list[float]:
+        return [round(median(of(*each) for each in mine), 3) for mine in found.values()]
+
+    return Table(
+        {
+            "synopsis": list(found),
+            "aggregates": [len(mine) for mine in found.values()],
+            "measured": [sum(d.n for _, d in mine) for mine in found.values()],
+            "R²": middle(lambda _, d: d.r_squared),
+            "error, unseen": middle(lambda _, d: d.relative_v),
+            "95 % from": middle(lambda f, _: f.low),
+            "to": middle(lambda f, _: f.high),
+            "Durbin-Watson": middle(lambda _, d: d.durbin_watson),
+            "Breusch-Pagan": middle(lambda _, d: d.breusch_pagan),
+            "normality": middle(lambda _, d: d.normality),
+        },
+        title="Models of the time of a slide: medians over aggregates",
+    )
+
+
+def _out(path: Path) -> Target:
+    try:
+        if path.suffix.lower() == ".json":
+            path.absolute().parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"--out: {path}: its folder cannot be made: {error.strerror}") from None
+    return Target.of(path, _why_no_model, overwrite=True, suffixes=(".json",)).check()
+
+
+def _why_no_model(path: Path) -> str | None:
+    """Return why a path is not a model, of any version; None if it is one."""
+    if path.is_dir():
+        return "it is a folder"
+    try:
+        told = json.loads(path.read_text(encoding="utf-8") or "{}")
+    except (OSError, ValueError):
+        return "it is not a model"
+    return None if told == {} or (isinstance(told, dict) and set(told) >= MODEL_FIELDS) else "it is not a model"

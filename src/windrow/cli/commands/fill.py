@@ -1,0 +1,61 @@
+"""`windrow fill`: fill frames with the rows of another table, or with aggregates of them."""
+
+from __future__ import annotations
+
+import argparse
+
+from windrow.cli.options.files import FORMATS, check_input, format_of, read
+from windrow.cli.options.schemes import as_aggregates, as_columns, as_duration
+from windrow.cli.results import add_result_arguments, check_result_arguments, deliver
+from windrow.spark import ParquetSource, fill, widen
+from windrow.spark.resolve.nulls import POLICIES
+from windrow.terminal import SparkLog, quiet_session, working
+
+EXAMPLES = """examples:
+  windrow fill jams.csv incidents.json --on reported --by detectorid
+  windrow fill jams.csv loops.parquet --on starttime --by detectorid --before "10 minutes" --agg "cars=sum(volume)"
+"""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the command."""
+    parser.description = (
+        "Tag the rows of INPUT with the frames they lie in; with --agg, aggregate them: one row a frame."
+    )
+    parser.epilog, parser.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
+    parser.add_argument("frames", metavar="FRAMES", help="frames as `windrow frames --out` writes them")
+    parser.add_argument("input", metavar="INPUT", help="the table whose rows fill the frames")
+    parser.add_argument("--frames-format", choices=FORMATS, help="format of FRAMES (default: by its name)")
+    parser.add_argument("--input-format", choices=FORMATS, help="format of INPUT (default: by its name, else parquet)")
+    parser.add_argument("--on", required=True, metavar="COLUMN", help="the column of INPUT that orders its rows")
+    parser.add_argument("--by", action="append", metavar="COLUMN[,COLUMN]", help="columns whose values make a group")
+    parser.add_argument("--order-by", action="append", metavar="COLUMN[,COLUMN]", help="what orders rows of one --on")
+    parser.add_argument("--before", metavar="DURATION", help="let frames start earlier")
+    parser.add_argument("--after", metavar="DURATION", help="let frames end later")
+    parser.add_argument(
+        "--agg", action="extend", nargs="+", metavar="NAME=FUNCTION(COLUMN)", help="aggregates of each frame's rows"
+    )
+    parser.add_argument("--nulls-on", choices=POLICIES, default="error", help="rows with a null in --on or --by")
+    add_result_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, log: SparkLog) -> None:
+    """Validate everything that needs no Spark, then start Spark and fill the frames."""
+    agg, by, order_by = as_aggregates(args.agg), as_columns(args.by), as_columns(args.order_by)
+    moves = {side: as_duration(getattr(args, side)) for side in ("before", "after") if getattr(args, side) is not None}
+    for path in (args.frames, args.input):
+        check_input(path)
+    forms = format_of(args.frames, args.frames_format), format_of(args.input, args.input_format)
+    own = ("frame", "start", "end") if agg else ("frame", args.on)
+    output = check_result_arguments(args, [args.frames, args.input], (*(by or ()), *own))
+    with working("starting Spark"):
+        spark = quiet_session(log)
+    with working("reading", spark):
+        known = read(spark, args.frames, forms[0])
+        frames = known.df if isinstance(known, ParquetSource) else known
+        frames = widen(frames, **moves) if moves else frames
+        source = read(spark, args.input, forms[1])
+        found = fill(frames, source, on=args.on, by=by, agg=agg or None, order_by=order_by, nulls_on=args.nulls_on)
+    groups = [name for name in found.columns if name.lower() in {key.lower() for key in by or ()}]
+    deliver(found, output, args.limit, [*groups, "frame", *([] if agg else [args.on])], "frames" if agg else "rows")

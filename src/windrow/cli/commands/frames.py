@@ -1,0 +1,81 @@
+"""`windrow frames`: segment a table into frames."""
+
+from __future__ import annotations
+
+import argparse
+
+from windrow.aggregates.text import AGGREGATES
+from windrow.cli.commands.stream import add_stream_arguments, refuse_stream_arguments, run_stream
+from windrow.cli.options.files import FORMATS, check_input, format_of, read
+from windrow.cli.options.schemes import add_scheme_arguments, as_aggregates, as_columns, make_scheme
+from windrow.cli.results import add_result_arguments, check_result_arguments, deliver
+from windrow.spark import explain, frames
+from windrow.spark.plans.choice import PLANS
+from windrow.spark.resolve.frames import FRAME_COLUMNS
+from windrow.spark.resolve.nulls import POLICIES
+from windrow.terminal import SparkLog, quiet_session, working
+
+EXAMPLES = """examples:
+  windrow frames loops.parquet --on starttime --by detectorid --threshold "speed < 40" --min-duration "3 minutes" \\
+      --agg "slowest=min(speed)" "cars=sum(volume)" --out jams.csv
+  windrow frames tow08/ --on scan --delta "flsp=0.05" --agg "depth=mean(depth)"
+  windrow frames clicks.json --on time --by user --gap "30 minutes"
+  windrow frames landing/ --stream --watermark "1 minute" --on starttime --by detectorid --threshold "speed < 40" \\
+      --out jams
+"""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the command."""
+    parser.description = "Segment a table into frames, by what the data says."
+    parser.epilog, parser.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
+    parser.add_argument("input", metavar="INPUT", help="Parquet, CSV with a header, or JSON lines: a file or a folder")
+    parser.add_argument("--input-format", choices=FORMATS, help="format of INPUT (default: by its name, else parquet)")
+    parser.add_argument(
+        "--on", required=True, metavar="COLUMN", help="the column that orders the rows: time, date or number"
+    )
+    parser.add_argument("--by", action="append", metavar="COLUMN[,COLUMN]", help="columns whose values make a group")
+    parser.add_argument("--order-by", action="append", metavar="COLUMN[,COLUMN]", help="what orders rows of one --on")
+    add_scheme_arguments(parser)
+    group = parser.add_argument_group("more")
+    group.add_argument(
+        "--agg", action="extend", nargs="+", metavar="NAME=FUNCTION(COLUMN)",
+        help=f"aggregates of each frame, such as quantile(speed, 0.9): {', '.join(sorted(AGGREGATES))}",
+    )  # fmt: skip
+    group.add_argument("--nulls-on", choices=POLICIES, default="error", help="rows with a null in --on or --by")
+    group.add_argument(
+        "--plan", choices=PLANS, default="auto", help="how it is done (default: the fastest that applies)"
+    )
+    group.add_argument("--explain", action="store_true", help="say which plan would run and why, and stop")
+    add_result_arguments(parser)
+    add_stream_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, log: SparkLog) -> None:
+    """Validate everything that needs no Spark, then start Spark and compute the frames."""
+    if args.stream:
+        run_stream(args, log)
+        return
+    refuse_stream_arguments(args)
+    scheme, agg = make_scheme(args), as_aggregates(args.agg)
+    by, order_by = as_columns(args.by), as_columns(args.order_by)
+    check_input(args.input)
+    form = format_of(args.input, args.input_format)
+    output = check_result_arguments(args, [args.input], FRAME_COLUMNS)
+    with working("starting Spark"):
+        spark = quiet_session(log)
+    with working("reading", spark):
+        source = read(spark, args.input, form)
+        if args.explain:
+            choice = explain(
+                source, scheme, on=args.on, by=by, agg=agg, order_by=order_by, nulls_on=args.nulls_on, plan=args.plan
+            )
+        else:
+            found = frames(
+                source, scheme, on=args.on, by=by, agg=agg, order_by=order_by, nulls_on=args.nulls_on, plan=args.plan
+            )
+    if args.explain:
+        print(choice)
+    else:
+        deliver(found, output, args.limit, [*found.columns[: len(by or ())], "frame"], "frames")

@@ -1,0 +1,253 @@
+"""`windrow frames --stream`: frame the files that land in a folder, as they land."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import timedelta, tzinfo
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from rich.console import Console
+
+from windrow.cli.landing import check_landing, columns_of, read_landing
+from windrow.cli.options.files import check_input, format_of
+from windrow.cli.options.schemes import as_aggregates, as_columns, make_scheme
+from windrow.cli.place import HIDDEN, Place
+from windrow.cli.zoneless import as_landed, has_zone, in_utc, in_zone, session_zone, with_watermark
+from windrow.errors import SpecError
+from windrow.framing.schemes import Scheme
+from windrow.rows.duration import parse_duration
+from windrow.spark import explain, frames
+from windrow.spark.guarding import AHEAD
+from windrow.spark.streams.options import LATE
+from windrow.terminal import Counts, LiveRows, SparkLog, interruption, quiet_session, watch, working
+
+ONLY_STREAMS = ("watermark", "ahead", "ordered", "fragments", "late", "checkpoint", "once", "flush")
+LONGEST = 86_400_000_000 * 365_000
+"""In microseconds. Anything longer acts as no limit, and could overflow a timedelta when added to."""
+PAUSE = "1 second"
+"""How often to check the folder for new files."""
+
+
+def add_stream_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that only streams have."""
+    group = parser.add_argument_group(
+        "streams",
+        "Files must land whole: write them under a name that begins with a dot, and rename\n"
+        "them. --out is a folder, which gets a file a batch; without it the newest frames\n"
+        "are shown. Ctrl-C ends the run, and the same command goes on from the checkpoint.",
+    )
+    group.add_argument("--stream", action="store_true", help="INPUT is a folder; frame its files as they land")
+    group.add_argument("--watermark", metavar="DURATION", help='how far rows may be out of order, as in "10 seconds"')
+    group.add_argument(
+        "--ahead", metavar="DURATION",
+        help=f'hold back rows further ahead of the clock (default: "{AHEAD}"; "off" for none)',
+    )  # fmt: skip
+    group.add_argument("--ordered", action="store_true", help="rows come in order: no --watermark, and no waiting")
+    group.add_argument("--fragments", action="store_true", help="also report pieces of frames that are still open")
+    group.add_argument("--late", choices=LATE, help="rows behind the watermark: drop and count, or emit them")
+    group.add_argument(
+        "--checkpoint", metavar="FOLDER",
+        help=f"where the state is kept (default: {HIDDEN} in --out; without --out it is not kept)",
+    )  # fmt: skip
+    group.add_argument("--once", action="store_true", help="take the files that are there, and end")
+    group.add_argument("--flush", action="store_true", help="with --once: also the frames that are open at the end")
+
+
+def refuse_stream_arguments(args: argparse.Namespace) -> None:
+    """Reject stream arguments for a table."""
+    for name in ONLY_STREAMS:
+        if getattr(args, name):
+            raise SpecError(f"--{name} means nothing without --stream")
+
+
+def check_stream_arguments(args: argparse.Namespace) -> None:
+    """Reject incompatible arguments."""
+    if args.limit < 1:
+        raise SpecError(f"--limit: {args.limit} is no number of rows; it must be at least 1")
+    for option in ("format", "overwrite"):
+        if getattr(args, option) and args.out is None:
+            raise SpecError(f"--{option} means nothing without --out")
+    if args.plan != "auto":
+        raise SpecError(f"--plan: {args.plan!r} is for tables; a stream has one plan, so leave --plan out")
+    if args.flush and not args.once:
+        raise SpecError("--flush means nothing without --once: a stream that goes on has no end")
+    if args.ordered and args.watermark is not None:
+        raise SpecError(f"--watermark: {args.watermark!r} means nothing with --ordered; leave one of them out")
+    if args.ordered and args.ahead is not None:
+        raise SpecError(
+            f"--ahead: {args.ahead!r} has no effect with --ordered, which has no watermark; drop one of them"
+        )
+    if not args.ordered and args.watermark is None:
+        raise SpecError(
+            "--stream: nothing tells how far rows may be out of order; give --watermark, such as "
+            "--watermark '10 seconds', or --ordered if they come in order"
+        )
+
+
+def as_delay(text: str) -> str:
+    """Return the delay of a watermark as Spark reads it, in whole milliseconds.
+
+    >>> as_delay("1 minute 30 seconds")
+    '90000 milliseconds'
+    """
+    try:
+        delay = parse_duration(text)
+    except SpecError as error:
+        raise SpecError(f"--watermark: {error}") from None
+    if delay < 0:
+        raise SpecError(f"--watermark: {text!r} is negative; give a duration such as '10 seconds'")
+    return f"{-(-delay // 1000)} milliseconds"
+
+
+def as_ahead(text: str | None) -> timedelta | None:
+    """Return how far rows may be ahead of the clock; None for any distance.
+
+    >>> as_ahead("90 seconds")
+    datetime.timedelta(seconds=90)
+    """
+    if text == "off":
+        return None
+    try:
+        length = parse_duration(text or AHEAD)
+        if length < 0:
+            raise SpecError(f"{text!r} is negative; expected a duration such as '1 hour', or 'off'")
+        return timedelta(microseconds=min(length, LONGEST))
+    except SpecError as error:
+        raise SpecError(f"--ahead: {error}") from None
+
+
+@dataclass(frozen=True)
+class StreamRequest:
+    """The arguments for `wr.frames`, and the watermark's delay if there is one."""
+
+    scheme: Scheme
+    options: dict[str, Any]
+    delay: str | None
+    ahead: timedelta | None = None
+
+    @classmethod
+    def of(cls, args: argparse.Namespace) -> StreamRequest:
+        """Build a request from the options."""
+        options = {
+            "on": args.on,
+            "by": as_columns(args.by),
+            "agg": as_aggregates(args.agg),
+            "order_by": as_columns(args.order_by),
+            "nulls_on": args.nulls_on,
+            "fragments": args.fragments,
+            "ordered": args.ordered,
+            "late": args.late or "drop",
+        }
+        delay = None if args.ordered else as_delay(args.watermark)
+        return cls(make_scheme(args), options, delay, as_ahead(args.ahead))
+
+    def is_zoneless(self, landed: DataFrame) -> bool:
+        """Return whether times must be treated as instants in order to have a watermark."""
+        return self.delay is not None and not has_zone(landed, self.options["on"])
+
+    def source(self, landed: DataFrame) -> DataFrame:
+        """Return the stream with its watermark."""
+        return landed if self.delay is None else with_watermark(landed, self.options["on"], self.delay, self.ahead)
+
+    def frames(self, landed: DataFrame, flush: Path | None = None) -> DataFrame:
+        """Return the frames of the stream, or those left in a checkpoint at its end."""
+        at = None if flush is None else str(flush)
+        found = frames(self.source(landed), self.scheme, **self.options, flush=at)
+        return as_landed(found, landed, self.options["on"], self.options["agg"]) if self.is_zoneless(landed) else found
+
+
+def run_stream(args: argparse.Namespace, log: SparkLog) -> None:
+    """Validate everything that needs no Spark, then start Spark and frame the files that land."""
+    check_stream_arguments(args)
+    question = StreamRequest.of(args)
+    check_input(args.input)
+    form = format_of(args.input, args.input_format)
+    place = Place.of(args)
+    columns = place.known_columns()
+    check_landing(args.input, may_be_empty=columns is not None)
+    with working("starting Spark"):
+        spark = quiet_session(log)
+    with working("reading", spark):
+        columns = columns or columns_of(spark, args.input, form)
+        landed = read_landing(spark, args.input, form, columns)
+    with in_utc(spark) if question.is_zoneless(landed) else nullcontext():
+        if args.explain:
+            print(explain(question.source(landed), question.scheme, **question.options))
+            return
+        found = question.frames(landed)
+        place.begin(found)
+        place.keep_columns(columns)
+        with place.used_checkpoint() as checkpoint:
+            rest = (lambda: question.frames(landed, checkpoint)) if args.flush else None
+            run_query(found, place, checkpoint, once=args.once, rest=rest, limit=args.limit)
+
+
+class Shown:
+    """A sink for the terminal: passes batches to the thread that shows them, and counts the frames."""
+
+    def __init__(self, zone: tzinfo) -> None:
+        self.frames = self.rows = 0
+        self._zone = zone
+        self._found: SimpleQueue[pa.Table] = SimpleQueue()
+
+    def __call__(self, batch: DataFrame, _: int) -> None:
+        """Receive a batch of the query."""
+        self.flush(batch)
+
+    def flush(self, rows: DataFrame) -> None:
+        """Receive the frames left at the end of the stream."""
+        self._found.put(rows.toArrow())
+
+    def show(self, view: LiveRows) -> None:
+        """Show the batches received since the last call."""
+        while not self._found.empty():
+            rows = self._found.get().sort_by([("end", "ascending"), ("frame", "ascending")])
+            self.rows += rows.num_rows
+            self.frames += pc.sum(rows["final"]).as_py() or 0
+            view.add({name: in_zone(rows.column(i), self._zone) for i, name in enumerate(rows.column_names)})
+
+
+def run_query(
+    found: DataFrame, place: Place, checkpoint: Path, *, once: bool, rest: Callable[[], DataFrame] | None, limit: int
+) -> None:
+    """Run the query until it ends or Ctrl-C is pressed, and report the outcome."""
+    began = time.perf_counter()
+    shown = Shown(session_zone(found.sparkSession))
+    sink = place.folder or shown
+    writer = found.writeStream.foreachBatch(sink).option("checkpointLocation", str(checkpoint))
+    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=PAUSE)
+    # With an output folder, only the status line is shown, on stderr.
+    with interruption() as asked, LiveRows(limit, Console(stderr=True) if place.folder else None) as view:
+
+        def look(counts: Counts) -> None:
+            shown.show(view)
+            view.tell(f"{_told(sink.frames, counts)}; Ctrl-C ends it")
+
+        counts = watch(writer.start(), look, asked.is_set)
+        if once and asked.is_set():
+            raise KeyboardInterrupt
+        if rest is not None:
+            sink.flush(rest())
+        look(counts)
+    told = _told(sink.frames, counts)
+    if asked.is_set():
+        print(f"stopped: {told} in this run; {place.how_to_go_on()}", file=sys.stderr)
+        return
+    if not (place.folder or shown.rows):
+        print("no frames")
+    where = f"wrote {told} to {place.folder.path}" if place.folder else told
+    print(f"{where} in {time.perf_counter() - began:.1f} s", file=sys.stderr)
+
+
+def _told(frames: int, counts: Counts) -> str:
+    return f"{frames:,} frame{'' if frames == 1 else 's'} ({counts})"

@@ -1,0 +1,1 @@
+"""Filling: which rows of one source lie in which frames of another."""

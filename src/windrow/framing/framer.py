@@ -1,0 +1,245 @@
+"""Running a scheme over batches of ordered tuples of many groups, and keeping the aggregates of its frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.aggregates import AggregateFunction
+from windrow.aggregates.engine.accumulator import Accumulator, described, naming
+from windrow.aggregates.engine.states import States
+from windrow.arrays import Array, Values
+from windrow.errors import DataError
+from windrow.framing.records import FINAL, OPEN, PART, Batch, Groups, Records
+from windrow.framing.schemes.base import Scheme, is_missing
+from windrow.rows.clock import Clock
+from windrow.rows.groups import Directory
+from windrow.rows.query import RowBatch
+
+NOTHING_BREAKS = np.empty(0, np.bool_)
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Frames that have ended, with their aggregates; `records.closed` means nothing where the stream ended first."""
+
+    records: Records
+    aggregates: tuple[pa.Array, ...]
+    closed: bool
+
+    def __len__(self) -> int:
+        return int(self.records.group.size)
+
+
+class State(NamedTuple):
+    """The whole state of some groups: what each remembers, their open frames, and those frames' aggregates."""
+
+    groups: Groups
+    records: Records
+    aggregates: tuple[States, ...]
+
+
+class Framer:
+    """A scheme at work: tuples in, frames out, state between.
+
+    >>> import numpy as np, pyarrow as pa, windrow as wr
+    >>> framer = Framer(wr.Threshold("hot"), Clock.of(pa.int64(), "t"), {}, [])
+    >>> hot = Values(np.array([True, True, False, True]), np.empty(0, bool))
+    >>> done = framer.process(RowBatch(np.zeros(4, int), np.arange(4), {"hit": hot}, []))
+    >>> done.records.start.tolist(), done.records.end.tolist(), done.records.closed.tolist()
+    ([0], [1], [2])
+    >>> framer.finish().records.start.tolist()
+    [3]
+    """
+
+    def __init__(
+        self,
+        scheme: Scheme,
+        clock: Clock,
+        types: Mapping[str, pa.DataType],
+        aggregates: Sequence[AggregateFunction],
+    ) -> None:
+        self.scheme = scheme
+        self.clock = clock
+        self.automaton = scheme.bind(clock, types)
+        self.accumulators = [Accumulator.of(aggregate, types) for aggregate in aggregates]
+        self.clear()
+
+    directory: Directory | None = None
+    """The keys of the groups, for messages."""
+
+    def clear(self) -> None:
+        """Forget all groups."""
+        automaton = self.automaton
+        memo = np.empty((0, automaton.group_memo.size))
+        self.groups = Groups(np.empty(0, np.int64), np.empty((0, automaton.width), np.int64), memo)
+        self.records = self.room(0)
+        self.states = tuple(accumulator.empty(0) for accumulator in self.accumulators)
+
+    def grow(self, n: int) -> None:
+        """Make room for groups 0 to n - 1."""
+        more = n - self.groups.next.size
+        if more > 0:
+            fresh = Groups(
+                np.zeros(more, np.int64),
+                np.full((more, self.automaton.width), -1, np.int64),
+                np.tile(self.automaton.group_memo, (more, 1)),
+            )
+            self.groups = Groups(*(np.concatenate(pair) for pair in zip(self.groups, fresh, strict=True)))
+
+    def process(self, tuples: RowBatch) -> Frames:
+        """Frame the next tuples; each group's must be in order and after those of the batches before."""
+        if tuples.group.size:
+            self.grow(int(tuples.group.max()) + 1)
+        tuples, breaks = self._settle_nulls(tuples)
+        inputs = {name: values.numbers for name, values in tuples.inputs.items()}
+        frames = self._run(Batch(tuples.group, tuples.on, breaks), inputs, tuples.values)
+        return Frames(*frames, closed=True)
+
+    def finish(self, groups: npt.NDArray[np.int64] | None = None) -> Frames:
+        """End the streams of the given groups, or of all: their open frames are cut, and qualify or do not."""
+        held = np.unique(self.records.group)
+        groups = held if groups is None else np.intersect1d(held, groups)
+        return replace(self.cut(groups, np.zeros(groups.size, self.clock.dtype)), closed=False)
+
+    def cut(self, groups: npt.NDArray[np.int64], on: Array) -> Frames:
+        """End the open frames of some groups at the given instants, as a break would."""
+        inputs: dict[str, Array] = {name: np.zeros(groups.size, np.bool_) for name in self.scheme.predicates}
+        inputs |= {name: np.zeros(groups.size) for name in self.scheme.attributes}
+        return self.advance(Batch(groups, on, np.ones(groups.size, np.bool_)), inputs)
+
+    def advance(self, batch: Batch, inputs: Mapping[str, Array]) -> Frames:
+        """Frame tuples whose values are not aggregated."""
+        return Frames(*self._run(batch, inputs, None), closed=True)
+
+    def room(self, n: int) -> Records:
+        """Records for `n` frames, not initialised."""
+        automaton = self.automaton
+        return Records.make(n, self.clock.dtype, automaton.labels, automaton.memo, automaton.memo_type)
+
+    def _run(
+        self, batch: Batch, inputs: Mapping[str, Array], values: Sequence[Values] | None
+    ) -> tuple[Records, tuple[pa.Array, ...]]:
+        held = self.records.group.size
+        records = self.room(held + batch.on.size * self.automaton.width)
+        for column, carried in zip(records, self.records, strict=True):
+            column[:held] = carried
+        rows = batch.on.size if self.wants_slots(batch) and values is not None else 0
+        slots = np.full((rows, self.automaton.width), -1, np.int64)
+        used = self.automaton.kernel(batch, inputs, self.groups, records, held, slots)
+        records = Records(*(column[:used] for column in records))
+        states = self._aggregate(records, slots, values)
+        done, left = np.flatnonzero(records.status == FINAL), np.flatnonzero(records.status == OPEN)
+        finished = records.take(done)
+        with self._naming(finished):
+            aggregates = tuple(
+                accumulator.finish(kept.take(done)) for accumulator, kept in zip(self.accumulators, states, strict=True)
+            )
+        self.observe(batch, inputs, records, states, slots)
+        self._carry(records, states, left)
+        return finished, aggregates
+
+    def wants_slots(self, batch: Batch) -> bool:
+        """Whether it matters which record a tuple is in."""
+        return bool(self.accumulators)
+
+    def observe(
+        self, batch: Batch, inputs: Mapping[str, Array], records: Records, states: tuple[States, ...], slots: Array
+    ) -> None:
+        """Called after each batch, while all its records are there; for those who want to know more than frames."""
+
+    def _aggregate(self, records: Records, slots: Array, values: Sequence[Values] | None) -> tuple[States, ...]:
+        parts = np.flatnonzero(records.status == PART)
+        out = []
+        for j, accumulator in enumerate(self.accumulators):
+            states = accumulator.extended(self.states[j], records.group.size)
+            with self._naming(records):
+                if values is not None:
+                    accumulator.accumulate(states, slots, values[j])
+                if parts.size:
+                    accumulator.merge(states, records.into, parts)
+            out.append(states)
+        return tuple(out)
+
+    def _naming(self, records: Records) -> AbstractContextManager[None]:
+        """Say of which frame a state has too many values."""
+
+        def which(k: int) -> str:
+            start = self.clock.write(pa.array(records.start[k : k + 1]))[0].as_py()
+            key = () if self.directory is None else self.directory.key(int(records.group[k]))
+            return described("the frame", key, start)
+
+        return naming(which)
+
+    def _carry(self, records: Records, states: tuple[States, ...], left: npt.NDArray[np.int64]) -> None:
+        place = np.full(records.group.size + 1, -1, np.int64)
+        place[left] = np.arange(left.size)
+        self.groups.open[:] = place[self.groups.open]
+        self.records = records.take(left)
+        self.records.into[:] = np.arange(left.size)
+        self.states = tuple(kept.keep(left) for kept in states)
+
+    def _settle_nulls(self, tuples: RowBatch) -> tuple[RowBatch, npt.NDArray[np.bool_]]:
+        """Apply the scheme's policy to tuples with a null or NaN attribute, or a null predicate."""
+        policy = self.scheme.nulls
+        missing = None
+        for name, values in tuples.inputs.items():
+            lacks = is_missing(values)
+            if lacks is None:
+                continue
+            if policy == "error":
+                what = (
+                    f"the predicate {self.scheme.predicates[name]!r}"
+                    if name in self.scheme.predicates
+                    else f"column {name!r}"
+                )
+                raise DataError(f"{what} is null or NaN in {int(lacks.sum())} tuples, and nulls='error' forbids that")
+            if policy == "false" or name in self.scheme.predicates:
+                values.numbers[lacks] = False
+            missing = lacks if missing is None else missing | lacks
+        if missing is None or policy == "false":
+            return tuples, NOTHING_BREAKS
+        return (tuples.where(~missing), NOTHING_BREAKS) if policy == "skip" else (tuples, missing)
+
+    def export(self, groups: npt.NDArray[np.int64]) -> State:
+        """The state of some groups, numbered in the given order."""
+        code = np.full(self.groups.next.size + 1, -1, np.int64)
+        code[groups] = np.arange(groups.size)
+        mine = np.flatnonzero(code[self.records.group] >= 0)
+        place = np.full(self.records.group.size + 1, -1, np.int64)
+        place[mine] = np.arange(mine.size)
+        records = self.records.take(mine)
+        records.group[:] = code[records.group]
+        records.into[:] = np.arange(mine.size)
+        kept = Groups(self.groups.next[groups], place[self.groups.open[groups]], self.groups.memo[groups])
+        return State(kept, records, tuple(kept.take(mine) for kept in self.states))
+
+    def adopt(self, groups: npt.NDArray[np.int64], state: State) -> None:
+        """Take over the state of some groups, which may have none of their own open."""
+        if groups.size:
+            self.grow(int(groups.max()) + 1)
+        held = self.records.group.size
+        records = Records(*(column.copy() for column in state.records))
+        records.group[:] = groups[records.group]
+        records.into[:] = np.arange(records.group.size) + held
+        self.groups.next[groups] = state.groups.next
+        self.groups.memo[groups] = state.groups.memo
+        self.groups.open[groups] = np.where(state.groups.open >= 0, state.groups.open + held, -1)
+        self.records = Records(*(np.concatenate(pair) for pair in zip(self.records, records, strict=True)))
+        self.states = tuple(mine.joined(theirs) for mine, theirs in zip(self.states, state.aggregates, strict=True))
+
+    def forget(self, groups: npt.NDArray[np.int64]) -> None:
+        """Drop the state of some groups: they are as if never seen."""
+        gone = np.zeros(self.groups.next.size, np.bool_)
+        gone[groups] = True
+        left = np.flatnonzero(~gone[self.records.group])
+        self.groups.next[groups] = 0
+        self.groups.open[groups] = -1
+        self.groups.memo[groups] = self.automaton.group_memo
+        self._carry(self.records, self.states, left)

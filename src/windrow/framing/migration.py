@@ -1,0 +1,134 @@
+"""Migration: the state of a stopped query, shared out to another number of buckets.
+
+A bucket's state is entries of groups and rows that wait, and each of these belongs to a group. So the state of an old
+bucket is cut by group into one *share* per new bucket; a new bucket starts with the shares of all old ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.errors import SourceError, SpecError
+from windrow.framing.stream import StreamFramer
+from windrow.rows.group_store import Codes, Entries, GroupStore
+from windrow.rows.groups import Directory
+from windrow.rows.waiting import Shelf, piece_of
+from windrow.state.arrow import about_of, check_plan, save_tables, saved_tables
+from windrow.state.checks import check_that, reading
+
+KIND = "share"
+"""The kind of a saved share."""
+
+
+@dataclass(frozen=True)
+class OldBucket:
+    """A bucket of a stopped query: how far it got, the entries of its groups, and the rows that wait."""
+
+    about: Mapping[str, Any]
+    types: list[pa.DataType]
+    entries: Entries | None
+    waiting: pa.Table | None
+
+    @classmethod
+    def read(cls, data: bytes, shelf: Shelf, numbers: Iterable[int], kind: str, version: int) -> OldBucket:
+        """Read a saved bucket of the current version; `numbers` are those of the pieces on its shelf."""
+        tables = saved_tables(data, kind)
+        about = about_of(tables[0])
+        if about["version"] != version:
+            raise SourceError(
+                f"the checkpoint holds a state of version {about['version']}, expected {version}; let the query run "
+                "for a batch with this version of Windrow, stop it and migrate then"
+            )
+        with reading():
+            head, _, index, *_ = tables
+            types = [head.schema.field(f"by{i}").type for i in range(len(about["plan"]["by"]))]
+            store = GroupStore(shelf, types)
+            store.restore(index)
+            rows = [piece_of(shelf.read(number)) for number in numbers if number >= 0]
+        return cls(about, types, store.all(), pa.concat_tables(rows) if rows else None)
+
+    @property
+    def _names(self) -> list[str]:
+        return [f"by{i}" for i in range(len(self.types))]
+
+    def _codes(self) -> tuple[Directory, Codes, Codes]:
+        """Number the groups: of the entries, then of the rows that wait."""
+        directory = Directory(self.types)
+        tables = [None if self.entries is None else self.entries.groups, self.waiting]
+        known, waiting = (
+            np.empty(0, np.int64) if t is None else directory.encode([t[name] for name in self._names], len(t))
+            for t in tables
+        )
+        return directory, known, waiting
+
+    def keys(self) -> pa.Table:
+        """Return the keys of all groups, numbered in the column `group`."""
+        directory, *_ = self._codes()
+        keys = dict(zip(self._names, directory.keys(), strict=True))
+        return pa.table({"group": np.arange(len(directory)), **keys})
+
+    def shares(self, to: Codes, buckets: int) -> Iterator[tuple[int, bytes]]:
+        """Return each new bucket with its share, given the new bucket of each group and how many there are."""
+        _, known, waiting = self._codes()
+        for bucket in np.unique(to).tolist():
+            tables = [_head(self.about, buckets)]
+            if self.waiting is not None:
+                tables.append(self.waiting.filter(pa.array(to[waiting] == bucket)))
+            else:
+                tables.append(pa.table({}))
+            if self.entries is not None:
+                some = self.entries.take(np.flatnonzero(to[known] == bucket))
+                tables += [some.groups, *some.parts]
+            yield bucket, save_tables(KIND, [table.combine_chunks() for table in tables])
+
+
+def empty_share(about: Mapping[str, Any], buckets: int) -> bytes:
+    """Return a share without groups, which only says how far the query got."""
+    return save_tables(KIND, [_head(about, buckets), pa.table({})])
+
+
+def furthest(several: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what a new bucket must know of how far the old ones got."""
+    found: dict[str, Any] = {}
+    for about in several:
+        found = {**about, **{name: _later(found.get(name), about.get(name)) for name in ("watermark", "newest")}}
+    return found
+
+
+def take_over(bucket: StreamFramer | Any, share: bytes, buckets: int) -> None:
+    """Add a share to one of the buckets of the new query, which must ask for what the old one asked for."""
+    head, waiting, *entries = saved_tables(share, KIND)
+    about = about_of(head)
+    if about["buckets"] != buckets:
+        raise SpecError(
+            f"initial: the state was migrated to {about['buckets']} buckets, but the query has {buckets}; pass "
+            f"buckets={about['buckets']}, or call wr.migrate with buckets={buckets}"
+        )
+    check_plan(about["plan"], bucket.plan.fingerprint)
+    arrivals, store = bucket.arrivals, bucket.memory.store
+    with reading():
+        arrivals.watermark = _later(arrivals.watermark, about["watermark"])
+        arrivals.newest = _later(arrivals.newest, about.get("newest"))
+        if waiting.num_rows:
+            arrivals.waiting.keep([waiting])
+        if entries:
+            groups, *parts = entries
+            check_that(all("group" in part.column_names for part in parts), "rows with their group")
+            store.add([Entries(groups, tuple(parts))])
+            store.live += len(groups)
+
+
+def _head(about: Mapping[str, Any], buckets: int) -> pa.Table:
+    told = {name: about.get(name) for name in ("version", "plan", "watermark", "newest")} | {"buckets": buckets}
+    return pa.table({}).replace_schema_metadata({"windrow": json.dumps(told)})
+
+
+def _later(a: Any, b: Any) -> Any:
+    """Return the later of two instants, either of which may be None."""
+    return b if a is None else a if b is None else max(a, b)

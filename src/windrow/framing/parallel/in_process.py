@@ -1,0 +1,131 @@
+"""The plans without an engine: a table in memory is cut, framed and put together as tasks would do it.
+
+The functions are those that the tasks run; only the sort and the exchange between tasks are done here. Tests and the
+fuzzer use it to try more cuts, and more of them, than a session could run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.aggregates import AggregateFunction
+from windrow.framing.parallel.pieces import PIECES, ReplayChunk, read_again, receiver, run_from_empty
+from windrow.framing.parallel.ranges import buckets_of, replay_sent, run_range
+from windrow.framing.query import FrameQuery, frames_table
+from windrow.framing.schemes.base import Scheme
+from windrow.predicates.parse import parse_predicate
+from windrow.rows.ordering import read_in_order, sorted_as_spark, whole_instants
+from windrow.rows.query import Layout, Reader, RowBatch
+
+NO_LIMIT = 1 << 40
+
+
+@dataclass(frozen=True)
+class Case:
+    """Rows in any order and what to find in them.
+
+    >>> import windrow as wr
+    >>> case = Case(pa.table({"t": [1, 2, 9], "x": [5, 5, 5]}), wr.Boundary({"x": 10}), on="t")
+    >>> case.whole() == case.chunks(upto=[2, 5]) == case.ranges(pa.table({"t": [1, 1, 3]}))
+    True
+    """
+
+    table: pa.Table
+    scheme: Scheme
+    on: str
+    by: tuple[str, ...] = ()
+    agg: Mapping[str, AggregateFunction] = field(default_factory=dict)
+    order_by: tuple[str, ...] = ()
+
+    @cached_property
+    def request(self) -> FrameQuery:
+        """The request that a plan would be made for."""
+        types = dict(zip(self.table.column_names, self.table.schema.types, strict=True))
+        return FrameQuery(self.scheme, self.on, self.by, self.order_by, dict(self.agg), types)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """How the table is read."""
+        evaluate = {
+            name: parse_predicate(text).compile(self.table.schema) for name, text in self.scheme.predicates.items()
+        }
+        attributes = {name: name for name in self.scheme.attributes}
+        return Layout(self.on, self.by, evaluate, attributes, tuple(self.request.values), self.order_by)
+
+    def whole(self, *, batch: int = NO_LIMIT) -> pa.Table:
+        """The frames by one task that reads tables of `batch` rows."""
+        reader, framer = Reader(self.request, self.layout), self.request.framer()
+        framer.directory = reader.directory
+        found = []
+        for table in self._tables(self._sorted(), batch):
+            closed = framer.process(read_in_order(reader, table))
+            found.append(frames_table(self.request, reader.directory.keys(), closed))
+        found.append(frames_table(self.request, reader.directory.keys(), framer.finish()))
+        return self._in_order(found)
+
+    def ranges(self, cuts: pa.Table, *, batch: int = NO_LIMIT) -> pa.Table:
+        """The frames by ranges of `by` and `on`; the cuts are keys in order, the last of their range."""
+        keys = [*self.by, self.on]
+        cuts = cuts.select(keys).cast(pa.schema([self.table.schema.field(name) for name in keys]))
+        number = self._range_numbers(cuts)
+        pieces: list[pa.RecordBatch] = []
+        for i in range(cuts.num_rows + 1):
+            batches = self._sorted(number == i).to_batches(max_chunksize=min(batch, NO_LIMIT))
+            pieces += run_range(self.request, self.layout, cuts, i, batches)
+        assert buckets_of(self.request, cuts) > 0
+        return self._reconciled(pieces, replay_sent(self.request, self.layout))
+
+    def chunks(self, upto: Sequence[Any], *, buckets: int = 1, batch: int = NO_LIMIT) -> pa.Table:
+        """The frames by chunks of a scan, which are cut after some values of `on`, in order."""
+        clock = self.request.clock
+        on = clock.read(self.table.column(self.on)).numbers
+        bounds = clock.read(pa.array(upto, self.table.schema.field(self.on).type)).numbers
+        number = np.searchsorted(bounds, on, "left")
+
+        def tables(chunk: int) -> Iterator[pa.Table]:
+            return self._tables(self._sorted(number == chunk), batch)
+
+        def replay(chunk: int, sent: list[pa.Table], keys: list[pa.Array]) -> Iterator[RowBatch]:
+            return read_again(self.request, self.layout, keys, tables(chunk))
+
+        pieces: list[pa.RecordBatch] = []
+        for chunk in range(len(upto) + 1):
+            pieces += run_from_empty(self.request, self.layout, chunk, buckets, tables(chunk))
+        return self._reconciled(pieces, replay)
+
+    def _sorted(self, keep: npt.NDArray[np.bool_] | None = None) -> pa.Table:
+        """Some rows sorted by `on` alone, as a task gets them; ties stay as they are."""
+        table = self.table if keep is None else self.table.filter(pa.array(keep))
+        order = np.argsort(self.request.clock.read(table.column(self.on)).numbers, kind="stable")
+        return table.take(pa.array(order)).combine_chunks()
+
+    def _tables(self, table: pa.Table, batch: int) -> Iterator[pa.Table]:
+        parts = (table.slice(at, batch) for at in range(0, table.num_rows, batch))
+        return whole_instants(parts, self.on, self.request.clock)
+
+    def _range_numbers(self, cuts: pa.Table) -> npt.NDArray[np.int64]:
+        """How many cuts are before each row, in Spark's order; a row at a cut is not past it."""
+        both = pa.concat_tables([self.table.select(cuts.column_names), cuts])
+        is_cut = np.arange(both.num_rows) >= self.table.num_rows
+        order = sorted_as_spark([*both.columns, pa.chunked_array([pa.array(is_cut)])])
+        number = np.empty(both.num_rows, np.int64)
+        number[order] = np.cumsum(is_cut[order])
+        return number[: self.table.num_rows]
+
+    def _reconciled(self, pieces: Iterable[pa.RecordBatch], replay: ReplayChunk) -> pa.Table:
+        order = [(name, "ascending") for name in ("bucket", "chunk", "piece")]
+        exchanged = pa.Table.from_batches(pieces, PIECES).sort_by(order)
+        found = list(receiver(self.request, replay)(exchanged.to_batches()))
+        return self._in_order([pa.Table.from_batches(found, self.request.schema)])
+
+    def _in_order(self, found: Sequence[pa.Table]) -> pa.Table:
+        """The frames by group and number."""
+        frames = pa.concat_tables(found)
+        return frames.take(pa.array(sorted_as_spark([frames.column(name) for name in (*self.by, "frame")])))

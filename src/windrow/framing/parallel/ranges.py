@@ -1,0 +1,82 @@
+"""Ranges of group and `on`: where to cut a table, and how a range is framed that may begin in the middle of a group.
+
+Each range is framed from the empty state, and the seams are reconciled as in a scan. The rows of a range cannot be read
+again: a scheme that is not stitched sends along the rows of the group that the cut before its range goes through, which
+is the only one that can be open there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.framing.parallel.pieces import ReplayChunk, read_again, run_from_empty
+from windrow.framing.query import FrameQuery
+from windrow.rows.groups import Directory
+from windrow.rows.ordering import in_larger_tables, whole_instants
+from windrow.rows.query import Layout, RowBatch
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Where to cut: keys (`by` columns and `on`, in order) that are the last of their range; and why to cut at all."""
+
+    keys: pa.Table
+    reason: str
+
+
+def why_ranges(sample: pa.Table, cores: int) -> str | None:
+    """Why groups alone would not keep so many cores busy; None if they would."""
+    by = sample.column_names[:-1]
+    if not by:
+        return "there is one group"
+    largest = pc.max(sample.group_by(by).aggregate([([], "count_all")])["count_all"]).as_py() / sample.num_rows
+    return f"one group has about {largest:.0%} of the tuples" if largest > 1 / cores else None
+
+
+def quantiles(sample: pa.Table, ranges: int) -> pa.Table:
+    """The distinct keys, in order, at which a sample is cut into so many parts of about equal size.
+
+    >>> quantiles(pa.table({"g": [1, 2, 1, 2], "on": [8, 5, 7, 6]}), 4).to_pylist()
+    [{'g': 1, 'on': 8}, {'g': 2, 'on': 5}, {'g': 2, 'on': 6}]
+    """
+    rising = [(name, "ascending") for name in sample.column_names]
+    ordered = sample.sort_by(rising)
+    cuts = ordered.take(pa.array(np.linspace(0, ordered.num_rows, ranges + 1)[1:-1].astype(np.int64)))
+    # A range is found by a search among the cuts, and grouping returns them in the order of a hash table.
+    return cuts.group_by(cuts.column_names, use_threads=False).aggregate([]).sort_by(rising)
+
+
+def buckets_of(request: FrameQuery, cuts: pa.Table) -> int:
+    """Over how many buckets the groups are spread where the ranges are put together."""
+    return cuts.num_rows + 1 if request.by else 1
+
+
+def run_range(
+    request: FrameQuery, layout: Layout, cuts: pa.Table, number: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Frame one range, sorted by `on`, from the empty state; what it sends to the buckets."""
+    cut_group = Directory(request.by_types)
+    if number:
+        cut_group.encode([cuts[i].slice(number - 1, 1) for i in range(len(layout.by))])
+
+    def of_cut_group(table: pa.Table) -> pa.Table:
+        code = cut_group.encode([table.column(name) for name in layout.by], table.num_rows)
+        return table.filter(pa.array(code == 0))
+
+    tables = whole_instants(in_larger_tables(batches), layout.on, request.clock)
+    sent = of_cut_group if number and not request.scheme.is_run else None
+    return run_from_empty(request, layout, number, buckets_of(request, cuts), tables, sent)
+
+
+def replay_sent(request: FrameQuery, layout: Layout) -> ReplayChunk:
+    """How the group that was cut is read again: from the rows that were sent along."""
+
+    def replay(number: int, tables: list[pa.Table], keys: list[pa.Array]) -> Iterator[RowBatch]:
+        return read_again(request, layout, keys, tables)
+
+    return replay

@@ -1,0 +1,317 @@
+"""Framing a stream: tuples in as they arrive, frames out as the watermark passes them, and the state between.
+
+A `StreamFramer` has some of a stream's groups, a *bucket*. Tuples that the watermark has not passed wait on a shelf, in
+pieces that are narrow in time: a progress writes only what arrived and reads only what is due. What is known of groups
+is in pieces on the same shelf, of which a progress reads those of the groups it has rows for, or whose gap is over, and
+adds one with what it changed. All else, an index of the shelf, is one small piece of Arrow with a version.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.framing.fragments import FRAGMENT, FragmentFramer, Fragments
+from windrow.framing.framer import Frames
+from windrow.framing.query import FrameQuery, frames_table
+from windrow.framing.state import pack_entries, unpack_entries
+from windrow.rows.arrivals import Arrivals
+from windrow.rows.clock import LARGEST, Clock
+from windrow.rows.group_store import NO_EVENT, Codes, Entries, GroupStore
+from windrow.rows.groups import Directory
+from windrow.rows.memory import Memory
+from windrow.rows.ordering import read_in_order
+from windrow.rows.query import Layout, Reader
+from windrow.rows.waiting import Shelf, piece_of
+from windrow.state.arrow import about_of, check_state, save_tables, saved_tables
+from windrow.state.checks import check_version, reading
+
+VERSION = 3
+KIND = "frames"
+"""The kind of a saved bucket."""
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """What is framed, how it is read, and how it is reported."""
+
+    request: FrameQuery
+    layout: Layout
+    ordered: bool = False
+    fragments: bool = False
+    keep_groups: int | float | None = None
+    """How long after its last row a group with nothing open is forgotten; None for never."""
+
+    kind: ClassVar[str] = KIND
+    version: ClassVar[int] = VERSION
+    state: ClassVar[tuple[str, str]] = ("groups", "waiting")
+    """Under which names a bucket's state and its pieces of tuples are kept."""
+
+    def load(self, shelf: Shelf, data: bytes | None) -> StreamFramer:
+        """A bucket as it was saved, or a new one."""
+        return StreamFramer.load(self, shelf, data)
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What a state depends on: with anything else it would mean something else."""
+        told = {"ordered": self.ordered, "fragments": self.fragments}
+        return {"scheme": self.request.scheme.fingerprint, **self.request.fingerprint, **told}
+
+
+@dataclass
+class StreamFramer:
+    """One bucket of a stream's groups."""
+
+    plan: StreamPlan
+    shelf: Shelf
+
+    def __post_init__(self) -> None:
+        request = self.plan.request
+        self.reader = Reader(request, self.plan.layout)
+        self.framer = FragmentFramer(request.scheme, request.clock, request.types, list(request.agg.values()))
+        self.framer.directory = self.reader.directory
+        self.arrivals = Arrivals(self.reader, self.shelf, self.plan.ordered)
+        self.memory = Memory(self.arrivals, self.plan.keep_groups, self._adopt, _idle)
+        self._unreported: pa.Table | None = None
+        """The punctuation of the last progress; None if there was none."""
+        self._punctuated = False
+
+    def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
+        """Take in what arrived and go on to the watermark: the rows of the result, and the tuples that are late."""
+        arrived = list(arrived)
+        self._punctuated = False
+        if self.plan.ordered:
+            self.memory.recall(arrived)
+        due, late = self.arrivals.take(arrived, watermark)
+        if self.plan.ordered:
+            return self._frame(due, None), late
+        self.memory.recall(due, watermark)
+        return [] if watermark is None else self._frame(due, watermark), late
+
+    def finish(self) -> list[pa.Table]:
+        """The stream is over: frame all that waits, and cut what is open."""
+        self.memory.empty()
+        return [*self._frame(self.arrivals.take_all(), None), self._table(self.framer.ended(self.framer.finish()))]
+
+    def next_event(self) -> int | None:
+        """The watermark at which there is something to do even if no tuple arrives; None if there is nothing."""
+        events = [self.arrivals.waiting.first, self.memory.store.due]
+        if self._gap is not None and self.framer.records.group.size:
+            events.append(int(self._latest()[1].min()) + self._gap)
+        return min((event for event in events if event is not None), default=None)
+
+    def unreported(self) -> pa.Table:
+        """The groups with an open frame of which nothing is reported yet, and where the first of these frames starts.
+
+        This is the bucket's punctuation: any other frame that is still to be reported starts behind the watermark.
+        """
+        before = self._elsewhere()
+        clock = self.plan.request.clock
+        silent = self.framer.states[FRAGMENT].seen == 0
+        groups, place = np.unique(self.framer.records.group[silent], return_inverse=True)
+        starts = np.full(groups.size, clock.greatest, clock.dtype)
+        np.minimum.at(starts, place, self.framer.records.start[silent])
+        keys = {f"by{i}": key.take(pa.array(groups)) for i, key in enumerate(self.reader.directory.keys())}
+        found = pa.table(keys | {"start": pa.array(starts)})
+        self._unreported = found if before is None else pa.concat_tables([before, found]).combine_chunks()
+        self._punctuated = True
+        return self._unreported
+
+    def _elsewhere(self) -> pa.Table | None:
+        """What was last found to be unreported of groups that are not at hand; if that is not known, all are recalled.
+
+        A group that is not at hand has not changed, so a batch need not look at all groups for its punctuation.
+        """
+        if self._unreported is None or not self.reader.directory.types:
+            self.memory.recall_all()
+            return None
+        known = Directory(self.reader.directory.types)
+        names = [f"by{i}" for i in range(len(known.types))]
+        known.restore([self._unreported.column(name) for name in names], len(self._unreported))
+        at_hand = known.encode(self.reader.directory.keys())
+        left = np.setdiff1d(np.arange(len(self._unreported)), at_hand)
+        return self._unreported.take(pa.array(left))
+
+    # Framing.
+
+    @property
+    def _gap(self) -> int | None:
+        """The longest gap within a frame, where the watermark alone can tell that it is over."""
+        request = self.plan.request
+        gap = request.scheme.longest_gap(request.clock)
+        return None if self.plan.ordered or gap >= LARGEST else int(gap)
+
+    def _latest(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The groups that have open frames, and the `on` of the last tuple in any of them."""
+        records = self.framer.records
+        latest = np.full(self.framer.groups.next.size, np.iinfo(np.int64).min)
+        np.maximum.at(latest, records.group, records.end)
+        groups = np.unique(records.group)
+        return groups, latest[groups]
+
+    def _frame(self, due: list[pa.Table], watermark: int | None) -> list[pa.Table]:
+        done: list[Frames] = []
+        if due:
+            tuples = read_in_order(self.reader, pa.concat_tables(due).combine_chunks())
+            done.append(self.framer.process(tuples))
+            self.arrivals.met(tuples)
+        if watermark is not None and self._gap is not None:
+            done.append(self._cut_gaps(watermark, self._gap))
+        found = [self._table(self.framer.ended(frames)) for frames in done if len(frames)]
+        if self.plan.fragments:
+            found.append(self._table(self.framer.report()))
+        return [table for table in found if table.num_rows]
+
+    def _cut_gaps(self, watermark: int, gap: int) -> Frames:
+        """End the frames whose group can have no further tuple within the longest gap."""
+        groups, latest = self._latest()
+        over = groups[self.plan.request.clock.reaches(np.full(latest.size, watermark), latest, gap)]
+        return self.framer.cut(over, np.full(over.size, watermark + 1, self.plan.request.clock.dtype))
+
+    def _table(self, pieces: Fragments) -> pa.Table:
+        """Pieces as rows of the result."""
+        request, clock = self.plan.request, self.plan.request.clock
+        table = frames_table(request, self.reader.directory.keys(), pieces.frames)
+        records = pieces.frames.records
+        changed: dict[str, Any] = {}
+        if pieces.frames.closed and self._gap is not None:
+            by_gap = pa.array(clock.reaches(records.closed, records.end, self._gap + 1))
+            changed["closed_at"] = pc.if_else(by_gap, pa.scalar(None, clock.type), table.column("closed_at"))
+        if self.plan.fragments:
+            no_tuple = pc.equal(pieces.count, 0)
+            end = pc.if_else(no_tuple, pa.scalar(None, clock.type), table.column("end"))
+            changed |= {"start": pieces.start, "end": end, "count": pieces.count}
+        for name, column in changed.items():
+            at = table.schema.get_field_index(name)
+            table = table.set_column(at, table.schema.field(at), column)
+        table = table.append_column("fragment", pieces.fragment)
+        return table.append_column("final", pa.array(np.full(len(table), pieces.final)))
+
+    # The state as bytes.
+
+    def save(self) -> bytes:
+        """What was changed goes to the shelf; the rest is an index of it."""
+        self.framer.grow(len(self.reader.directory))
+        self.memory.write(self._entries)
+        about = {"version": VERSION, "plan": self.plan.fingerprint, **self.arrivals.about()}
+        types = {f"by{i}": kind for i, kind in enumerate(self.reader.directory.types)}
+        types["clock"] = self.plan.request.clock.type
+        head = pa.schema(types.items(), metadata={"windrow": json.dumps(about)}).empty_table()
+        tables = [head, self.arrivals.waiting.index(), self.memory.store.index()]
+        return save_tables(KIND, [*tables, self._unreported] if self._punctuated else tables)
+
+    @property
+    def held(self) -> dict[str, int]:
+        """How many groups are known, and how many bytes that takes with the rows that wait, but for the index."""
+        store = self.memory.store
+        return {"groups": store.live, "state_bytes": store.size + self.arrivals.waiting.size}
+
+    def _entries(self, codes: Codes) -> tuple[dict[str, Any], list[pa.Table], Any, Codes]:
+        """Groups as entries; one without an open frame, a number or a memory is as if never seen."""
+        state = self.framer.export(codes)
+        columns, open_frames = pack_entries(state)
+        groups = state.groups
+        fresh = (groups.memo == self.framer.automaton.group_memo) | np.isnan(groups.memo)
+        needed = (groups.open >= 0).any(axis=1) | (groups.next > 0) | ~fresh.all(axis=1)
+        held = np.zeros(codes.size, np.bool_)
+        held[state.records.group] = True
+        due = np.full(codes.size, NO_EVENT)
+        if self._gap is not None:
+            latest = np.full(codes.size, np.iinfo(np.int64).min)
+            np.maximum.at(latest, state.records.group, state.records.end)
+            # A gap that would be over past the last instant is never over.
+            due[held] = np.minimum(latest[held], NO_EVENT - self._gap) + self._gap
+        return columns, [open_frames], needed | held | self.plan.ordered, due
+
+    def _adopt(self, entries: Entries, codes: Codes) -> None:
+        with reading():
+            self.framer.adopt(codes, unpack_entries(entries.groups, entries.parts[0], self.framer))
+
+    @classmethod
+    def load(cls, plan: StreamPlan, shelf: Shelf, data: bytes | None) -> StreamFramer:
+        """The bucket as it was saved, or a new one."""
+        bucket = cls(plan, shelf)
+        if data is None:
+            return bucket
+        tables = saved_tables(data, KIND)
+        about = about_of(tables[0])
+        check_state(about, VERSION, plan.fingerprint)
+        with reading():
+            _, waiting, index, *unreported = tables
+            bucket.arrivals.restore(about, waiting)
+            bucket.memory.store.restore(index)
+            bucket._unreported = unreported[0] if unreported else None
+        return bucket
+
+
+def _idle(entries: Entries) -> Any:
+    """Which groups have no open frame."""
+    idle = np.ones(len(entries.groups), np.bool_)
+    idle[entries.parts[0]["group"].to_numpy()] = False
+    return idle
+
+
+class Snapshot:
+    """A saved bucket as anyone can read it who does not know the query: its open frames and waiting tuples."""
+
+    def __init__(self, data: bytes) -> None:
+        with reading():
+            self.tables = saved_tables(data, KIND)
+            self.head, about = self.tables[0], about_of(self.tables[0])
+            check_version("the checkpoint holds a state", about["version"], VERSION, "look at it with that one")
+            self.by = about["plan"]["by"]
+            self.types = [self.head.schema.field(f"by{i}").type for i in range(len(self.by))]
+            self.clock = Clock.of(self.head.schema.field("clock").type, "on")
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The `by` columns, what is known of each open frame, and how many tuples of its group wait."""
+        on = self.clock.type
+        fields = list(zip(self.by, self.types, strict=True))
+        fields += [("frame", pa.int64()), ("start", on), ("end", on), ("count", pa.int64()), ("waiting", pa.int64())]
+        return pa.schema(fields)
+
+    def open_frames(self, shelf: Shelf) -> tuple[pa.Table, pa.Table | None]:
+        """The groups that are known, and their open frames; None if there are none."""
+        store = GroupStore(shelf, self.types)
+        with reading():
+            store.restore(self.tables[2])
+        found = store.all()
+        return (self.head, None) if found is None else (found.groups, found.parts[0])
+
+    def rows(self, shelf: Mapping[int, bytes]) -> pa.Table:
+        """A row for each open frame, and one for each group that has tuples waiting and no open frame."""
+        directory = Directory(self.types)
+        known, opened = self.open_frames(shelf)  # type: ignore[arg-type]  # a shelf is a mapping that can be read
+        directory.encode([known.column(f"by{i}") for i in range(len(self.by))], known.num_rows)
+        waiting = np.zeros(max(known.num_rows, len(directory)), np.int64)
+        for table in (piece_of(data) for number, data in shelf.items() if number >= 0):
+            group = directory.encode([table.column(f"by{i}") for i in range(len(self.by))], table.num_rows)
+            waiting = np.append(waiting, np.zeros(len(directory) - waiting.size, np.int64))
+            np.add.at(waiting, group, 1)
+        if opened is None:
+            on = pa.from_numpy_dtype(self.clock.dtype)
+            kinds = {"group": pa.int64(), "number": pa.int64(), "start": on, "end": on, "count": pa.int64()}
+            opened = pa.schema(kinds.items()).empty_table()
+        framed = opened["group"].to_numpy()
+        others = np.setdiff1d(np.flatnonzero(waiting), framed)
+        group = np.concatenate([framed, others])
+        number = opened["number"].to_numpy()
+        frame = pa.array(number, mask=number < 0)
+        none = pa.nulls(others.size, pa.int64())
+        keys = directory.keys()
+        columns: list[Any] = [key.take(pa.array(group)) for key in keys]
+        columns.append(pa.concat_arrays([frame, none]))
+        for name in ("start", "end"):
+            columns.append(
+                self.clock.write(pa.concat_arrays([opened[name].combine_chunks(), none.cast(opened[name].type)]))
+            )
+        columns.append(pa.concat_arrays([opened["count"].combine_chunks(), pa.array(np.zeros(others.size, np.int64))]))
+        return pa.table([*columns, pa.array(waiting[group])], schema=self.schema)

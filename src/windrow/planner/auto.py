@@ -1,0 +1,127 @@
+"""The automatic choice of how `wr.slide` stores the windows of each aggregate.
+
+An aggregate whose state is a few numbers uses panes: they are aggregated before any row is shuffled, and no synopsis is
+cheaper. Where panes would have to store all values, as for a quantile, a synopsis can be worth the sort that Spark does
+for it. Both costs depend on the number of rows per window. For count windows it is known. For time windows, the choice
+minimizes the largest regret over all likely numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
+
+from windrow.aggregates import AggregateFunction
+from windrow.arrays import is_number
+from windrow.planner.model import Model
+from windrow.planner.panes_of_values import PanesOfValues
+from windrow.planner.units import as_time
+from windrow.planner.workload import APPROACHES, Workload
+from windrow.windows.query import WindowQuery
+from windrow.windows.specs import Shape
+from windrow.windows.synopsis_spec import Keep
+
+SORTING = 500.0
+"""Nanoseconds per row that Spark takes to sort rows by group and time (20 million rows: 10 s)."""
+LIKELY = (100, 1_000, 10_000, 100_000)
+"""Numbers of rows that a time window may have."""
+
+
+@dataclass(frozen=True)
+class KeepChoice:
+    """How the windows of an aggregate are stored, and why."""
+
+    keep: Keep | None
+    """The synopsis, or None for panes."""
+    reason: str
+
+
+def choose(slide: WindowQuery, model: Callable[[], Model], spared: Container[str] = ()) -> dict[str, KeepChoice]:
+    """Choose how to store each aggregate whose panes would store values, except those in `spared`."""
+    return {
+        name: _chosen(slide, name, aggregate, model())
+        for name, aggregate in slide.agg.items()
+        if aggregate.form == "values" and name not in spared
+    }
+
+
+def _chosen(slide: WindowQuery, name: str, aggregate: AggregateFunction, model: Model) -> KeepChoice:
+    obstacle = _why_panes(slide, aggregate)
+    if obstacle:
+        return KeepChoice(None, f"{name!r} is kept by panes of values: {obstacle}")
+    costs = dict(_priced(slide, aggregate, model))
+    if len(costs) < 2:
+        return KeepChoice(None, f"{name!r} is kept by panes of values: no synopsis that applies was measured")
+    best = [min(each) for each in zip(*costs.values(), strict=True)]
+    regret = {keep: max(cost / least for cost, least in zip(each, best, strict=True)) for keep, each in costs.items()}
+    keep = min(regret, key=lambda each: regret[each])
+    told = ", ".join(
+        f"{'panes of values' if k is None else k.synopsis} {as_time(each[-1])}" for k, each in costs.items()
+    )
+    kept = "panes of values" if keep is None else str(keep.synopsis)
+    return KeepChoice(keep, f"{name!r} is kept by {kept}; {_premise(slide)}, the model predicts per slide: {told}")
+
+
+def _premise(slide: WindowQuery) -> str:
+    """Describe the window size that a prediction assumes: the count, or a likely number of rows for time windows."""
+    if any(shape.unit == "time" for shape in slide.shapes):
+        return (
+            f"how many rows a window of time has is not known, and the choice suits {LIKELY[0]:,} to {LIKELY[-1]:,} "
+            f"rows; if it has about {LIKELY[-1]:,}"
+        )
+    return f"for a window of {slide.shapes[-1].length:,} rows"
+
+
+def _why_panes(slide: WindowQuery, aggregate: AggregateFunction) -> str | None:
+    """Return why no synopsis can store the aggregate here, or None if one might."""
+    if any(shape.length is None for shape in slide.shapes):
+        return "a landmark window has no retention"
+    if any(shape.emit for shape in slide.shapes):
+        return "emit= asks for windows of other lengths too"
+    if slide.clock.kind == "float":
+        return f"{slide.on!r} is a float, and synopses take whole numbers and instants"
+    if not all(is_number(slide.types[column]) for column in aggregate.columns):
+        return "synopses keep numbers"
+    return None
+
+
+def _works(slide: WindowQuery, aggregate: AggregateFunction) -> list[Workload]:
+    """Return the workloads of all windows, one per likely number of rows."""
+    eps = float(getattr(aggregate, "eps", 0.0))
+    return [work for shape in slide.shapes for work in _likely(shape, aggregate, eps)]
+
+
+def _likely(shape: Shape, aggregate: AggregateFunction, eps: float) -> Iterator[Workload]:
+    assert shape.length is not None
+    if shape.unit != "time":
+        yield Workload(aggregate, shape.length, shape.every, eps)
+        return
+    for tuples in LIKELY:
+        # A number of rows that makes whole panes.
+        slides = -(-shape.length // shape.every)
+        slide = max(1, tuples // slides)
+        yield Workload(aggregate, max(tuples // slide * slide, slide), slide, eps, kind="time")
+
+
+def _priced(
+    slide: WindowQuery, aggregate: AggregateFunction, model: Model
+) -> Iterator[tuple[Keep | None, list[float]]]:
+    """Yield panes, then each synopsis within the allowed error, with its time per slide for each workload."""
+    works = _works(slide, aggregate)
+    exact = [Workload(work.aggregate, work.retention, work.slide, kind=work.kind) for work in works]
+    sorting = SORTING if slide.commutes else 0.0
+    panes = [model.predict(work, PanesOfValues) for work in exact]
+    if any(each is None for each in panes):
+        return
+    yield None, [each.time for each in panes if each is not None]
+    for kind in APPROACHES:
+        asked = exact if kind.exact else works
+        if not kind.deterministic or kind.unsure(aggregate) or any(work.why_not(kind) for work in asked):
+            continue
+        costs = [model.predict(work, kind) for work in asked]
+        if all(each is not None for each in costs):
+            keep = Keep(kind.__name__, eps=0.0 if kind.exact else asked[0].eps)
+            yield (
+                keep,
+                [each.time + sorting * work.slide for each, work in zip(costs, asked, strict=True) if each is not None],
+            )

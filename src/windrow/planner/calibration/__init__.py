@@ -1,0 +1,1 @@
+"""Calibration: measures what synopses cost on a machine and fits the cost model."""

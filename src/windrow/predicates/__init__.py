@@ -1,0 +1,1 @@
+"""Predicates: Spark SQL conditions, parsed, typed by Spark's rules and evaluated on Arrow columns."""

@@ -1,0 +1,116 @@
+"""The arriving rows of a stream in one bucket of groups: late rows, rows that wait for the watermark, and due rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.rows.query import Reader, RowBatch
+from windrow.rows.waiting import Shelf, TimedShelf
+
+WHOLE = "whole"
+"""The column that holds the whole row if late rows are returned; it is never buffered."""
+
+
+@dataclass
+class Counts:
+    """Row counts of one batch."""
+
+    arrived: int = 0
+    late: int = 0
+    framed: int = 0
+
+
+@dataclass
+class Arrivals:
+    """A filter for late rows and a buffer for rows that the watermark has not passed."""
+
+    reader: Reader
+    shelf: Shelf
+    ordered: bool = False
+    """Whether the rows of each group arrive in order. All rows except out-of-order ones are then due immediately."""
+    waits: bool = True
+    """Whether rows are due when the watermark passes them, instead of on arrival."""
+    watermark: int | None = None
+    """Rows up to this instant were already due; any that still arrive are late. None before the first watermark."""
+    counts: Counts = field(default_factory=Counts)
+
+    def __post_init__(self) -> None:
+        self.last: npt.NDArray[Any] = np.empty(0, self.reader.request.clock.dtype)
+        """The `on` of the last due row per group."""
+        self.newest: Any = None
+        """The greatest `on` in an ordered stream; None before the first row."""
+        self.waiting = TimedShelf(self.shelf, self.reader.request.clock, self.reader.layout.on)
+
+    def take(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
+        """Take in new rows, advance to the watermark, and return the due rows and the late rows."""
+        fresh, late = [], []
+        for table in arrived:
+            on_time, too_late = self._late(table)
+            self.counts.arrived += table.num_rows
+            self.counts.late += too_late.num_rows
+            fresh.append(on_time.drop_columns(WHOLE) if WHOLE in on_time.column_names else on_time)
+            late.append(too_late)
+        due = self.waiting.passed(fresh, watermark) if self.waits and not self.ordered else fresh
+        if watermark is not None and not self.ordered:
+            self.watermark = watermark
+        return self._counted(due), late
+
+    def take_all(self) -> list[pa.Table]:
+        """Return all buffered rows at the end of the stream."""
+        return self._counted([*self.waiting.take()])
+
+    def _counted(self, due: Iterable[pa.Table]) -> list[pa.Table]:
+        due = [table for table in due if table.num_rows]
+        self.counts.framed += sum(table.num_rows for table in due)
+        return due
+
+    @property
+    def time(self) -> Any:
+        """The progress of the bucket: the watermark, or the latest row if the stream is ordered. None at the start."""
+        return self.newest if self.ordered else self.watermark
+
+    def met(self, tuples: RowBatch) -> None:
+        """Record the last row of each group."""
+        self.grow()
+        np.maximum.at(self.last, tuples.group, tuples.on)
+        if self.ordered and tuples.on.size:
+            latest = tuples.on.max().item()
+            self.newest = latest if self.newest is None else max(self.newest, latest)
+
+    def grow(self) -> None:
+        """Make room for new groups."""
+        more = len(self.reader.directory) - self.last.size
+        lowest = self.reader.request.clock.lowest
+        self.last = np.concatenate([self.last, np.full(more, lowest, self.last.dtype)])
+
+    # The state, except for the shelf and the state of each group: a summary, and an index of the buffered rows.
+
+    def about(self) -> dict[str, Any]:
+        """Return the progress of the bucket."""
+        return {"watermark": self.watermark, "newest": self.newest, "next": self.waiting.next}
+
+    def restore(self, about: Mapping[str, Any], index: pa.Table) -> None:
+        """Resume from a saved state."""
+        self.watermark, self.newest = about["watermark"], about.get("newest")
+        self.waiting.restore(index, about["next"])
+
+    def _late(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
+        on = self.waiting.instants(table)
+        if self.ordered:
+            by = self.reader.layout.by
+            group = self.reader.directory.encode([table.column(name) for name in by], table.num_rows)
+            self.grow()
+            late = on < self.last[group]
+        elif self.watermark is None:
+            return table, table.slice(0, 0)
+        else:
+            late = on <= self.watermark
+        if not late.any():
+            return table, table.slice(0, 0)
+        return table.filter(pa.array(~late)), table.filter(pa.array(late))

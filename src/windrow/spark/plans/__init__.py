@@ -1,0 +1,1 @@
+"""Batch plans: native, shuffle, ranges and scan."""

@@ -1,0 +1,175 @@
+"""Panes as a table, aggregated by tasks or while Parquet is read, and the windows combined from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import chain, groupby
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from windrow.aggregates.engine.states import States
+from windrow.framing.parallel.pieces import MapInArrow, PieceWriter, pieces_in
+from windrow.rows.groups import Directory
+from windrow.rows.ordering import in_larger_tables, read_in_order, whole_instants
+from windrow.rows.query import Layout, Reader
+from windrow.spark.failures import plainly
+from windrow.spark.plans.pieces import PIECES, in_order
+from windrow.spark.plans.scan import ScanSource, layout_of, task_numbers
+from windrow.spark.plans.shuffle import select_tuples
+from windrow.spark.sessions import ROWS_A_BATCH, parallelism
+from windrow.spark.sources.parquet import RowGroup, read_row_group
+from windrow.spark.versions import from_arrow_schema
+from windrow.state.arrow import unpack
+from windrow.windows.gather import Gatherer
+from windrow.windows.query import WindowQuery
+from windrow.windows.ranges import PaneKeys
+from windrow.windows.slider import PaneHeap, Slider, panes_schema, panes_table
+
+ROWS_A_BUCKET = 10_000_000
+"""A task holds the panes of one bucket at a time. There are enough buckets even if every pane has a single row."""
+
+
+# Panes aggregated by tasks.
+
+
+def scanned_windows(scan: ScanSource, request: WindowQuery, schema: StructType) -> DataFrame:
+    """Compute windows from panes that tasks aggregate while they read Parquet, whose row groups may be in any order.
+
+    Panes are sent in pieces of many, each of which is one row to Spark: row by row, they would take longer than
+    everything else. A single group may have more panes than a task can hold; then Spark sorts them as rows.
+    """
+    shares = _shares(scan.row_groups, parallelism(scan.spark))
+    rows = sum(group.rows for group in scan.row_groups)
+    layout = layout_of(request, scan.columns, scan.schema)
+    tasks = scan.spark.range(0, len(shares), 1, len(shares))
+    read = _read_shares(shares, scan.path, scan.columns)
+    if not request.by and rows > ROWS_A_BUCKET:
+        panes = tasks.mapInArrow(plainly(_as_rows(request, layout, read)), from_arrow_schema(panes_schema(request)))
+        return windows_of_panes(panes, request, schema)
+    buckets = max(len(shares), -(-rows // ROWS_A_BUCKET)) if request.by else 1
+    pieces = tasks.mapInArrow(plainly(_in_pieces(request, layout, read, buckets)), PIECES)
+    return in_order(pieces, buckets).mapInArrow(plainly(_combine_pieces(request)), schema)
+
+
+def _shares(row_groups: tuple[RowGroup, ...], tasks: int) -> list[list[RowGroup]]:
+    """Divide consecutive row groups into shares that are as even as possible."""
+    rows = sum(group.rows for group in row_groups)
+    shares: list[list[RowGroup]] = [[] for _ in range(min(tasks, len(row_groups)))]
+    before = 0
+    for group in row_groups:
+        shares[min(len(shares) * before // rows, len(shares) - 1)].append(replace(group, low=None, high=None))
+        before += group.rows
+    return [share for share in shares if share]
+
+
+def _read_shares(
+    shares: list[list[RowGroup]], path: str, columns: tuple[str, ...]
+) -> Callable[[int], Iterator[pa.Table]]:
+    return lambda number: (read_row_group(group, path, columns) for group in shares[number])
+
+
+def _in_pieces(
+    request: WindowQuery, layout: Layout, read: Callable[[int], Iterator[pa.Table]], buckets: int
+) -> MapInArrow:
+    """Return the function that aggregates the panes of shares and sends them to the buckets of their groups."""
+
+    def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in task_numbers(batches):
+            reader = Reader(request, layout)
+            sender = PieceWriter(number, buckets, reader.directory)
+            for panes, states in _gathered(request, reader, read(number)):
+                yield from sender.by_bucket("panes", panes_table(reader.directory, panes, states), panes.group)
+
+    return gather
+
+
+def _combine_pieces(request: WindowQuery) -> MapInArrow:
+    """Return the function that combines the panes of its buckets."""
+
+    def combine(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _, pieces in groupby(pieces_in(batches), key=lambda piece: piece[0]):
+            slider = Slider(request, Directory(request.by_types))
+            slider.add(*slider.read(pa.concat_tables(table for *_, data in pieces for table in unpack(data))))
+            yield from _batches(slider.report(slider.latest(), final=True))
+
+    return combine
+
+
+def gathered_panes(df: DataFrame, request: WindowQuery) -> DataFrame:
+    """Let tasks aggregate panes from the rows that Spark hands them, before any shuffle."""
+    tuples, layout = select_tuples(df, request)
+    return tuples.mapInArrow(plainly(_as_rows(request, layout, None)), from_arrow_schema(panes_schema(request)))
+
+
+def _as_rows(request: WindowQuery, layout: Layout, read: Callable[[int], Iterator[pa.Table]] | None) -> MapInArrow:
+    """Return the function that aggregates the panes of shares or, without `read`, of the rows it receives."""
+
+    def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        tables = in_larger_tables(batches) if read is None else chain.from_iterable(map(read, task_numbers(batches)))
+        reader = Reader(request, layout)
+        gathered = _gathered(request, reader, tables)
+        yield from _batches(panes_table(reader.directory, panes, states) for panes, states in gathered)
+
+    return gather
+
+
+def _gathered(
+    request: WindowQuery, reader: Reader, tables: Iterable[pa.Table]
+) -> Iterator[tuple[PaneKeys, list[States]]]:
+    """Yield the panes of a task's rows, which may be in any order."""
+    gatherer, heap = Gatherer(request, directory=reader.directory), PaneHeap(request, reader.directory)
+    for table in tables:
+        yield from heap.add(*gatherer.gather(reader.read(table)))
+    yield from heap.rest()
+
+
+def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+    return (batch for table in tables for batch in table.to_batches(ROWS_A_BATCH))
+
+
+# Windows from panes that are rows.
+
+
+def windows_of_panes(panes: DataFrame, request: WindowQuery, schema: StructType) -> DataFrame:
+    """Combine panes into windows. The panes of a group are brought together and sorted by number alone."""
+    by = [f"by{i}" for i in range(len(request.by))]
+    together = panes.repartition(*by) if by else panes.repartition(1)
+    return together.sortWithinPartitions("pane").mapInArrow(plainly(_combine(request)), schema)
+
+
+def _combine(request: WindowQuery) -> MapInArrow:
+    """Return the function that a task runs over its panes."""
+
+    def combine(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        slider = Slider(request, Directory(request.by_types))
+        for table in in_larger_tables(batches):
+            slider.add(*slider.read(table))
+            yield from _batches(slider.report(slider.latest()))
+        yield from _batches(slider.report(slider.latest(), final=True))
+
+    return combine
+
+
+def ordered_windows(df: DataFrame, request: WindowQuery, schema: StructType) -> DataFrame:
+    """Compute windows from rows that Spark has sorted, for queries that depend on the order of rows."""
+    tuples, layout = select_tuples(df, request)
+    together = tuples.repartition(*layout.by) if layout.by else tuples.repartition(1)
+    return together.sortWithinPartitions(layout.on).mapInArrow(plainly(_slide_sorted(request, layout)), schema)
+
+
+def _slide_sorted(request: WindowQuery, layout: Layout) -> MapInArrow:
+    """Return the function that a task runs over rows sorted by `on`, with groups interleaved."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        reader = Reader(request, layout)
+        slider = Slider(request, reader.directory)
+        gatherer = Gatherer(request, slider.kept, reader.directory)
+        for table in whole_instants(in_larger_tables(batches), layout.on, request.clock):
+            slider.add(*gatherer.gather(read_in_order(reader, table)))
+            yield from _batches(slider.report(gatherer.past(slider.latest())))
+        yield from _batches(slider.report(gatherer.past(slider.latest()), final=True))
+
+    return run

@@ -1,0 +1,175 @@
+"""Find the columns that a query uses by role, and check their names and types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
+
+from windrow.aggregates import AggregateFunction
+from windrow.aggregates.engine.accumulator import Accumulator
+from windrow.errors import ColumnError, SpecError, TypeMismatchError, WindrowError, quoted
+from windrow.predicates.parse import zero_division
+from windrow.rows.clock import Clock
+from windrow.spark.versions import to_arrow_type
+
+
+def resolve_roles(
+    df: DataFrame,
+    on: str,
+    by: str | Sequence[str] | None,
+    agg: Mapping[str, AggregateFunction] | None,
+    order_by: str | Sequence[str] | None,
+    attributes: Mapping[str, str] | None = None,
+) -> tuple[str, tuple[str, ...], tuple[str, ...], dict[str, AggregateFunction], dict[str, pa.DataType]]:
+    """Return the columns of each role, spelled as in the table, and their types.
+
+    `attributes` maps further columns that the query reads to the role to name in errors.
+    """
+    columns = Columns(df)
+    on = columns.find(on, "on")
+    keys = columns.find_all(by, "by")
+    ties = columns.find_all(order_by, "order_by")
+    aggregates = check_aggregates(agg)
+    for name, role in (attributes or {}).items():
+        columns.find(name, role)
+    for name, aggregate in aggregates.items():
+        for column in aggregate.columns:
+            columns.find(column, f"agg {name!r}")
+    aggregated = (column for aggregate in aggregates.values() for column in aggregate.columns)
+    types = columns.arrow_types([on, *keys, *ties, *(attributes or {}), *aggregated])
+    check_keys(types, keys)
+    check_keys(types, ties, "order_by")
+    _ = Clock.of(types[on], on)
+    return on, keys, ties, aggregates, types
+
+
+class Columns:
+    """The columns of a DataFrame, looked up as Spark does: case matters only if the session says so."""
+
+    def __init__(self, df: DataFrame) -> None:
+        self._spark = df.sparkSession
+        self._fields: list[StructField] = df.schema.fields
+        self.names = [field.name for field in self._fields]
+
+    def find(self, name: Any, role: str) -> str:
+        """Return the only column of that name, spelled as in the table."""
+        return self.field(name, role).name
+
+    def find_all(self, names: str | Sequence[str] | None, role: str) -> tuple[str, ...]:
+        """Return one or several columns; reject duplicates."""
+        if not isinstance(names, Sequence | None):
+            raise SpecError(f"{role}: {quoted(names)} is neither the name of a column nor a list of names")
+        listed = [] if names is None else [names] if isinstance(names, str) else list(names)
+        found = tuple(self.find(name, role) for name in listed)
+        check_distinct(found, role)
+        return found
+
+    def field(self, name: Any, role: str) -> StructField:
+        """Return the only column of that name, with its type."""
+        if not isinstance(name, str):
+            raise SpecError(
+                f"{role}: {quoted(name)} is no name of a column; the columns are {', '.join(map(repr, self.names))}"
+            )
+        found = [f for f in self._fields if f.name.lower() == name.lower()]
+        exact = [f for f in found if f.name == name]
+        if found != exact and self._case_matters():
+            found = exact
+        if not found:
+            raise ColumnError.unknown(name, role, self.names)
+        if len(found) > 1:
+            named = ", ".join(repr(f.name) for f in found)
+            raise ColumnError(f"{role}: {name!r} is ambiguous, the table has columns {named}; rename one of them")
+        return found[0]
+
+    def _case_matters(self) -> bool:
+        return self._spark.conf.get("spark.sql.caseSensitive") == "true"
+
+    def arrow_types(self, names: Iterable[str]) -> dict[str, pa.DataType]:
+        """Return the Arrow type of each column. Names may differ from the table's in case."""
+        return {name: arrow_type(self.field(name, "type"), name) for name in names}
+
+
+def arrow_type(field: StructField, name: str) -> pa.DataType:
+    """Return the Arrow type in which Spark hands over a column."""
+    try:
+        return to_arrow_type(field.dataType)
+    except PySparkException:
+        raise TypeMismatchError(
+            f"column {name!r} is of type {field.dataType.simpleString()}, which cannot be used here; "
+            "give a number, a text, a timestamp, a date or the like"
+        ) from None
+
+
+def check_aggregates(agg: Any) -> dict[str, AggregateFunction]:
+    """Return the aggregates by result name; reject anything else."""
+    if agg is None:
+        return {}
+    if not isinstance(agg, Mapping):
+        raise SpecError(
+            f"agg: {quoted(agg)} must be a dict from result name to aggregate, as in {{'cars': wr.sum('volume')}}"
+        )
+    for name, aggregate in agg.items():
+        if not isinstance(name, str) or not name:
+            raise SpecError(f"agg: {quoted(name)} is no name for a result column")
+        if not isinstance(aggregate, AggregateFunction):
+            raise SpecError(
+                f"agg: {quoted(name)} is {quoted(aggregate)}; it must be an aggregate such as wr.sum('volume')"
+            )
+        check_compiles(aggregate)
+    return dict(agg)
+
+
+def check_compiles(aggregate: AggregateFunction) -> None:
+    """Compile a user-defined aggregate on the driver, so that numba's errors appear before any job runs."""
+    if aggregate.builtin:
+        return
+    try:
+        accumulator = Accumulator(aggregate, *[pa.float64()] * aggregate.reads)
+        states = accumulator.empty(0)
+        nothing = [pa.array([], pa.float64())] * aggregate.reads
+        accumulator.accumulate(states, np.empty((0, 1), np.int64), accumulator.read(*nothing))
+        accumulator.merge(states, np.empty(0, np.int64), np.empty(0, np.int64))
+        accumulator.finish(states)
+    except WindrowError:
+        raise
+    except Exception as error:
+        said = " ".join(str(error).split())
+        raise SpecError(f"the aggregate {aggregate!r} cannot be compiled: {said[:300]}") from None
+
+
+def check_keys(types: Mapping[str, pa.DataType], keys: Sequence[str], role: str = "by") -> None:
+    """Reject columns to group or order by whose type has no plain equality and order."""
+    for key in keys:
+        if pa.types.is_nested(types[key]) or pa.types.is_null(types[key]):
+            raise TypeMismatchError(
+                f"{role}: column {key!r} is of type {types[key]}; give a string, a number, a date or the like"
+            )
+
+
+def check_distinct(names: Sequence[str], where: str) -> None:
+    """Reject two columns of the same name. Spark ignores case."""
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise ColumnError(f"{where} would have two columns named {name!r}; rename one of them")
+        seen.add(name.lower())
+
+
+def column(name: str) -> Column:
+    """Return a column by its literal name, including dots and backticks."""
+    escaped = name.replace("`", "``")
+    return F.col(f"`{escaped}`")
+
+
+def _check_divisors(df: DataFrame, predicate: str, option: str) -> None:
+    """Reject division by a literal zero if Spark would fail on it at the first row."""
+    part = zero_division(predicate)
+    if part and (df.sparkSession.conf.get("spark.sql.ansi.enabled") or "").lower() == "true":
+        raise SpecError(f"{option}: {quoted(predicate)}: {quoted(part)} divides by zero")

@@ -1,0 +1,1 @@
+"""Sources: Parquet read without leaving Python, and Redis."""

@@ -1,0 +1,1 @@
+"""Streaming: stateful operators with state by bucket of groups."""

@@ -1,0 +1,225 @@
+"""State by bucket of groups: how rows travel to their bucket, and how a bucket keeps its state in Spark's state store.
+
+Rows travel as pieces of Arrow, so that Spark moves a few large rows and not many small ones. Every call to the state
+store is a round trip, so a bucket has one value, its pieces of waiting tuples, and one timer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+from pyspark.sql.types import StructType
+
+from windrow.errors import DataError, SessionError, SourceError, SpecError, quoted
+from windrow.framing.parallel.pieces import MapInArrow
+from windrow.rows.ordering import in_larger_tables
+from windrow.spark.failures import plainly
+from windrow.spark.streams.saved import in_schema
+from windrow.spark.versions import to_arrow_schema
+from windrow.state.arrow import pack, unpack
+from windrow.state.checks import damaged
+from windrow.state.header import BARE
+
+BUCKET = "_windrow_bucket"
+"""The column with a row's bucket: a name that no column of a user's has."""
+BUCKETS = 32
+"""How many buckets by default: the most cores that one query can use."""
+
+_PACKED = pa.schema([("bucket", pa.int32()), ("dropped", pa.int64()), ("data", pa.binary())])
+_PACKED_SPARK = "bucket int, dropped long, data binary"
+
+
+def check_state_store(df: DataFrame) -> None:
+    """Refuse a session that cannot keep the state."""
+    provider = df.sparkSession.conf.get("spark.sql.streaming.stateStore.providerClass", "") or ""
+    if "RocksDB" not in provider:
+        raise SessionError(
+            "streams are framed with the RocksDB state store, and this session has another; set "
+            "spark.sql.streaming.stateStore.providerClass to "
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider, or use wr.session()"
+        )
+
+
+def check_buckets(buckets: Any) -> None:
+    """Refuse what is not a number of buckets; None stands for the default."""
+    wrong = isinstance(buckets, bool) or not isinstance(buckets, int) or not 1 <= buckets <= 100_000
+    if buckets is not None and wrong:
+        raise SpecError(f"buckets: expected an integer from 1 to 100000, got {quoted(buckets)}")
+
+
+def bucket_of(by: Sequence[Column], buckets: int) -> Column:
+    """The bucket of a row, by the values of its group."""
+    return (F.pmod(F.xxhash64(*by), F.lit(buckets)) if by else F.lit(0)).cast("int")
+
+
+TUPLE_NEEDS = "a tuple needs its place: drop them before, or say nulls_on='drop'"
+
+
+def in_buckets(
+    df: DataFrame,
+    by: Sequence[Column],
+    buckets: int,
+    places: Mapping[str, str] | None = None,
+    nulls_on: str = "error",
+    needs: str = TUPLE_NEEDS,
+) -> DataFrame:
+    """Rows in pieces of Arrow by bucket; `places` names the columns that may not be null, and `needs` says why."""
+    return df.withColumn(BUCKET, bucket_of(by, buckets)).mapInArrow(
+        plainly(_packer(dict(places or {}), nulls_on, needs)), _PACKED_SPARK
+    )
+
+
+def out_of_buckets(found: DataFrame, schema: StructType) -> DataFrame:
+    """The rows in the pieces of Arrow that stateful operators give; columns that a piece lacks are null."""
+    return found.mapInArrow(_unpacker(to_arrow_schema(schema)), schema)
+
+
+def _packer(places: dict[str, str], nulls_on: str, needs: str) -> MapInArrow:
+    """The function that sorts rows into buckets, a piece of Arrow each; rows without a place are dropped here."""
+
+    def pack_buckets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        dropped = 0
+        for table in in_larger_tables(batches):
+            whole = _without_nulls(table, places, nulls_on, needs)
+            dropped += table.num_rows - whole.num_rows
+            yield from _by_bucket(_in_utc(whole))
+        # The first bucket hears of every batch, so that a query that was changed is refused before anything is framed.
+        yield pa.record_batch([pa.array([0], pa.int32()), pa.array([dropped]), pa.array([b""])], schema=_PACKED)
+
+    return pack_buckets
+
+
+def _without_nulls(table: pa.Table, places: dict[str, str], nulls_on: str, needs: str) -> pa.Table:
+    lacks = None
+    for at, name in places.items():
+        values = table.column(at)
+        missing = pc.is_null(values, nan_is_null=pa.types.is_floating(values.type))
+        n = pc.sum(missing).as_py() or 0
+        if n and nulls_on == "error":
+            raise DataError(f"column {name!r} is null or NaN in {n} row{'s'[: n - 1]}; {needs}")
+        if n:
+            lacks = missing if lacks is None else pc.or_(lacks, missing)
+    return table if lacks is None else table.filter(pc.invert(lacks))
+
+
+def _in_utc(table: pa.Table) -> pa.Table:
+    """The same instants, named in UTC, so that a session's time zone leaves no trace in a checkpoint."""
+    for i, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type) and field.type.tz not in (None, "UTC"):
+            table = table.set_column(i, field.name, table.column(i).cast(pa.timestamp(field.type.unit, "UTC")))
+    return table
+
+
+def _by_bucket(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    bucket = table.column(BUCKET).to_numpy()
+    order = np.argsort(bucket, kind="stable")
+    buckets, begins = np.unique(bucket[order], return_index=True)
+    tuples = table.drop_columns(BUCKET).take(pa.array(order))
+    ends = [*begins[1:].tolist(), order.size]
+    data = [pack([tuples.slice(a, b - a)]) for a, b in zip(begins.tolist(), ends, strict=True)]
+    if data:
+        none = pa.array(np.zeros(len(data), np.int64))
+        yield pa.record_batch([pa.array(buckets, pa.int32()), none, pa.array(data, pa.binary())], schema=_PACKED)
+
+
+class StateKind:
+    """Which operation a bucket's state is of, under a name that is the same for all of them.
+
+    Each operation keeps its state under names of its own, so on a checkpoint of another one it would find nothing and
+    begin from an empty state. Spark compares only states of the same name when a query restarts.
+    """
+
+    def __init__(self, handle: StatefulProcessorHandle, kind: str) -> None:
+        self._kind = kind
+        self._value = handle.getValueState("kind", "kind string")
+
+    def settle(self) -> None:
+        """Refuse a bucket of another operation; a new bucket is of this one from now on."""
+        found = self._value.get()
+        if found is None:
+            self._value.update((self._kind,))
+        elif found[0] != self._kind:
+            raise SourceError(
+                f"the checkpoint holds the state of wr.{found[0]}, and the query is one of wr.{self._kind}: start with "
+                f"a new checkpoint, or restart the query of wr.{found[0]}"
+            )
+
+
+class BucketState:
+    """A bucket's state in Spark's state store, and the timer that wakes it at its next event."""
+
+    def __init__(self, handle: StatefulProcessorHandle, kind: str, name: str, pieces: str, buckets: int) -> None:
+        self._handle, self._buckets = handle, buckets
+        self._kind = StateKind(handle, kind)
+        self._value = handle.getValueState(name, "buckets int, timer long, data binary")
+        self.shelf = StateShelf(handle, pieces)
+        self._timer: int | None = None
+
+    def load(self) -> bytes | None:
+        """What was saved; None for a new bucket."""
+        buckets, self._timer, data = self._value.get() or (self._buckets, None, None)
+        if buckets != self._buckets:
+            raise SpecError(
+                f"the checkpoint was written with {buckets} buckets and the query has {self._buckets}; say "
+                f"buckets={buckets}, or start with a new checkpoint"
+            )
+        saved: bytes | None = data
+        if saved is None or saved.startswith(BARE):
+            self._kind.settle()
+        return saved
+
+    def save(self, data: bytes, event: int | None, reached: int, expired: int | None) -> None:
+        """Keep the state, and have the bucket woken at an event, in milliseconds; a timer too early does no harm."""
+        timer = None if self._timer == expired else self._timer
+        wanted = None if event is None else max(reached + 1, event)
+        overdue = timer is not None and timer <= reached
+        # A timer that is overdue would wake the bucket in this batch for what has just been done.
+        if overdue or (wanted is not None and (timer is None or timer > wanted)):
+            if timer is not None:
+                self._handle.deleteTimer(timer)
+            if wanted is not None:
+                self._handle.registerTimer(wanted)
+            timer = wanted
+        self._value.update((self._buckets, timer, data))
+
+
+class StateShelf:
+    """Waiting tuples in Spark's state store."""
+
+    def __init__(self, handle: StatefulProcessorHandle, name: str) -> None:
+        self._pieces = handle.getMapState(name, "piece long", "data binary")
+
+    def put(self, number: int, data: bytes) -> None:
+        """Keep a piece."""
+        self._pieces.updateValue((number,), (data,))
+
+    def read(self, number: int) -> bytes:
+        """Give a piece."""
+        kept = self._pieces.getValue((number,))
+        if kept is None:
+            raise damaged(f"expected piece {number} of the waiting rows, got nothing")
+        data: bytes = kept[0]
+        return data
+
+    def drop(self, number: int) -> None:
+        """Forget a piece."""
+        self._pieces.removeKey((number,))
+
+
+def _unpacker(schema: pa.Schema) -> MapInArrow:
+    """The function that turns what the buckets found into rows."""
+
+    def unpack_found(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for data in batch.column("data"):
+                for table in unpack(data.as_buffer()):
+                    yield from in_schema(table, schema).to_batches()
+
+    return unpack_found

@@ -1,0 +1,198 @@
+"""Frames and windows of a stream: one stateful operator whose state is kept by bucket of groups, not by group.
+
+Tuples travel to their bucket as pieces of Arrow, so that Spark moves a few large rows and not many small ones, and so
+do frames on their way out. In between, `framing/stream.py` or `windows/stream.py` does the work; here is only Spark's
+side of it: where the state is kept, when a bucket is woken, and what the query's progress tells.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
+from itertools import count
+from typing import Any, TypeAlias
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BooleanType, LongType, StructField, StructType
+
+from windrow.framing.migration import take_over
+from windrow.framing.query import FrameQuery
+from windrow.framing.stream import StreamFramer, StreamPlan
+from windrow.rows.arrivals import WHOLE
+from windrow.rows.duration import to_clock
+from windrow.rows.query import Query
+from windrow.spark.failures import plain_errors
+from windrow.spark.plans.shuffle import select_tuples
+from windrow.spark.streams.buckets import (
+    BUCKETS,
+    BucketState,
+    in_buckets,
+    out_of_buckets,
+)
+from windrow.spark.streams.options import (
+    StreamOptions,
+)
+from windrow.spark.streams.punctuation import FrameStream
+from windrow.spark.streams.saved import flushed
+from windrow.spark.versions import to_arrow_schema
+from windrow.state.arrow import pack, unpack
+from windrow.windows.stream import SlidePlan
+
+COUNTED = ("arrived", "late", "framed", "dropped", "groups", "state_bytes")
+"""What is told of each batch of the query, under `observedMetrics` of its progress."""
+
+_FOUND_SPARK = f"bucket int, {', '.join(f'{name} long' for name in COUNTED)}, open binary, data binary"
+_queries = count(1)
+
+Plan: TypeAlias = StreamPlan | SlidePlan
+
+
+def stream_schema(schema: StructType, df: DataFrame, request: FrameQuery, options: StreamOptions) -> StructType:
+    """The schema of a batch result, with `fragment` and `final`, and `late` if late tuples are wanted."""
+    may_lack = {"start", "end"} if options.fragments else set()
+    fields = [StructField(f.name, f.dataType, f.nullable or f.name in may_lack) for f in schema.fields]
+    fields += [StructField("fragment", LongType(), False), StructField("final", BooleanType(), False)]
+    return with_late(StructType(fields), df, request, options)
+
+
+def with_late(schema: StructType, df: DataFrame, request: Query[Any], options: StreamOptions) -> StructType:
+    """A schema with `late`, if late tuples are wanted: in their rows all else but the group is null."""
+    if options.late != "emit":
+        return schema
+    fields = [StructField(f.name, f.dataType, f.nullable or f.name not in request.by) for f in schema.fields]
+    return StructType([*fields, StructField("late", StructType(df.schema.fields), True)])
+
+
+def stream_frames(
+    df: DataFrame, request: FrameQuery, schema: StructType, options: StreamOptions, nulls_on: str
+) -> DataFrame:
+    """Frames of a streaming DataFrame."""
+    return in_stream(df, partial(StreamPlan, fragments=options.fragments), request, schema, options, nulls_on)
+
+
+def in_stream(
+    df: DataFrame,
+    make_plan: Callable[..., Plan],
+    request: Query[Any],
+    schema: StructType,
+    options: StreamOptions,
+    nulls_on: str,
+) -> DataFrame:
+    """What a plan, made of a request and a layout, finds in a streaming DataFrame."""
+    buckets = (options.buckets or BUCKETS) if request.by else 1
+    tuples, layout = select_tuples(df, request, whole_as=WHOLE if options.late == "emit" else None)
+    keep = options.keep_groups
+    kept = None if keep is None else to_clock(keep, request.clock.kind, "keep_groups")
+    plan = make_plan(request, layout, ordered=options.ordered, keep_groups=kept)
+    if options.flush is not None:
+        return flushed(df.sparkSession, plan, schema, options.flush)
+    places = {layout.on: request.on, **dict(zip(layout.by, request.by, strict=True))}
+    packed = in_buckets(tuples, [F.col(name) for name in layout.by], buckets, places, nulls_on)
+    late = to_arrow_schema(schema) if options.late == "emit" else None
+    name = f"windrow {request.what!r} {next(_queries)}"
+
+    def found(punctuates: bool) -> DataFrame:
+        return (
+            packed.groupBy("bucket")
+            .transformWithStateInPandas(
+                BucketProcessor(plan, buckets, late, punctuates),
+                outputStructType=_FOUND_SPARK,
+                outputMode="Append",
+                timeMode="None" if options.ordered else "EventTime",
+                initialState=None if options.initial is None else options.initial.groupBy("bucket"),
+            )
+            .observe(name, *(F.sum(name).alias(name) for name in COUNTED))
+        )
+
+    result = out_of_buckets(found(False), schema)
+    if isinstance(plan, StreamPlan):
+        FrameStream(plan, buckets, lambda: found(True)).is_of(result)
+    return result
+
+
+class BucketProcessor(StatefulProcessor):
+    """Keeps a bucket's state in Spark's state store and wakes it when the watermark has passed what waits there."""
+
+    def __init__(self, plan: Plan, buckets: int, late: pa.Schema | None, punctuates: bool) -> None:
+        self.plan, self.buckets, self.late, self.punctuates = plan, buckets, late, punctuates
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Name what is kept: all that groups need, and the tuples that wait."""
+        self.state = BucketState(handle, self.plan.kind, *self.plan.state, self.buckets)
+
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
+        """Start from the state of another query."""
+        with plain_errors():
+            bucket = self.plan.load(self.state.shelf, self.state.load())
+            for share in initialState["data"]:
+                take_over(bucket, bytes(share), self.buckets)
+            event = None if self.plan.ordered else bucket.next_event()
+            self.state.save(bucket.save(), None if event is None else -(-event // 1000), 0, None)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
+        """Tuples arrived."""
+        arrived: list[pa.Table] = []
+        dropped = 0
+        for frame in rows:
+            dropped += int(frame["dropped"].sum())
+            for data in frame["data"]:
+                arrived += unpack(data)
+        with plain_errors():
+            found = self._step(key[0], arrived, dropped, timerValues, None)
+        yield found
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+        """The watermark has passed what the bucket waits for."""
+        with plain_errors():
+            found = self._step(key[0], [], 0, timerValues, expiredTimerInfo.getExpiryTimeInMs())
+        yield found
+
+    def _step(
+        self, key: int, arrived: list[pa.Table], dropped: int, timer_values: Any, expired: int | None
+    ) -> pd.DataFrame:
+        bucket = self.plan.load(self.state.shelf, self.state.load())
+        reached = 0 if self.plan.ordered else timer_values.getCurrentWatermarkInMs()
+        warn_if_ahead(reached, time.time())
+        found, late = bucket.step(arrived, 1000 * reached if reached > 0 else None)
+        punctuation = [bucket.unreported()] if self.punctuates and isinstance(bucket, StreamFramer) else []
+        event = None if self.plan.ordered else bucket.next_event()
+        self.state.save(bucket.save(), None if event is None else -(-event // 1000), reached, expired)
+        found += [] if self.late is None else [late_rows(table, self.plan, self.late) for table in late if len(table)]
+        told = asdict(bucket.arrivals.counts) | bucket.held | {"dropped": dropped, "bucket": key}
+        told |= {"open": pack(punctuation), "data": pack(found)}
+        return pd.DataFrame({name: [value] for name, value in told.items()})
+
+
+def warn_if_ahead(reached: int, now: float) -> None:
+    """Warn, in the log of the worker, of a watermark in the future, which makes the rows of today late.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_if_ahead(253_370_764_800_000, now=1_700_000_000.0)
+    >>> print(caught[0].message)
+    the watermark is at 9999-01-01 00:00:00 UTC, more than 1 hour ahead of the clock, so rows of today are late; ...
+    """
+    if reached / 1000 - now > 3600:
+        at = datetime.fromtimestamp(reached / 1000, UTC)
+        warnings.warn(
+            f"the watermark is at {at:%Y-%m-%d %H:%M:%S} UTC, more than 1 hour ahead of the clock, so rows of today "
+            "are late; put wr.guard before withWatermark to hold rows from the future back",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def late_rows(table: pa.Table, plan: Plan, schema: pa.Schema) -> pa.Table:
+    """Late tuples as rows of the result: their group, and themselves."""
+    known = dict(zip(plan.request.by, map(table.column, plan.layout.by), strict=True)) | {"late": table.column(WHOLE)}
+    columns = [known[f.name].cast(f.type) if f.name in known else pa.nulls(len(table), f.type) for f in schema]
+    return pa.table(columns, schema=schema)

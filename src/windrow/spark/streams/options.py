@@ -1,0 +1,98 @@
+"""Options of a query over a stream, checked before it starts."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField, TimestampType
+
+from windrow.errors import SpecError, TypeMismatchError, UnsupportedError, is_one_of, quoted
+from windrow.rows.checks import check_duration
+from windrow.rows.duration import Duration
+from windrow.rows.query import Query
+from windrow.spark.arguments import check_dataframe, check_switch
+from windrow.spark.streams.buckets import (
+    check_buckets,
+    check_state_store,
+)
+
+LATE = ("drop", "emit")
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """How a stream is framed and reported; none of these has a meaning for a table."""
+
+    fragments: bool = False
+    ordered: bool = False
+    late: str = "drop"
+    buckets: int | None = None
+    flush: str | os.PathLike[str] | None = None
+    keep_groups: Duration | None = None
+    initial: DataFrame | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("fragments", "ordered"):
+            check_switch(getattr(self, name), name)
+        if not is_one_of(self.late, LATE):
+            raise SpecError(f"late: {quoted(self.late)} is not a policy; it must be one of {', '.join(LATE)}")
+        if self.flush is not None and not isinstance(self.flush, str | os.PathLike):
+            raise SpecError(
+                f"flush: {quoted(self.flush)} is no checkpoint; give the checkpointLocation of the query that has ended"
+            )
+        check_buckets(self.buckets)
+        check_duration(self.keep_groups, "keep_groups")
+        if self.initial is not None:
+            _check_initial(self.initial)
+        if self.initial is not None and self.flush is not None:
+            raise SpecError("initial: a checkpoint is flushed as it is; pass either initial= or flush=")
+
+    def refuse_for_tables(self) -> None:
+        """Refuse options that only a stream can have."""
+        default = StreamOptions()
+        if self.initial is not None:
+            raise UnsupportedError("initial: the state of a query is for streams, got a table as the source")
+        for name in ("fragments", "ordered", "late", "buckets", "flush", "keep_groups"):
+            if getattr(self, name) != getattr(default, name):
+                raise UnsupportedError(
+                    f"{name}={quoted(getattr(self, name))} is for streams, and the source is no streaming DataFrame"
+                )
+
+
+def _check_initial(initial: Any) -> None:
+    """Refuse what cannot be the result of `wr.migrate`, by its columns."""
+    check_dataframe(initial, "initial", "; wr.migrate makes one")
+    if initial.isStreaming or {"bucket", "data"} - {*initial.columns}:
+        what = "a stream" if initial.isStreaming else f"a table of the columns {quoted(initial.columns)}"
+        raise SpecError(f"initial: expected the result of wr.migrate, a table of 'bucket' and 'data', got {what}")
+
+
+def check_stream(df: DataFrame, request: Query[Any], options: StreamOptions) -> None:
+    """Refuse a stream that cannot be put in order, and a session that cannot keep its state."""
+    check_state_store(df)
+    if options.ordered:
+        return
+    check_watermark(df, request.on, "; where tuples arrive in order already, say ordered=True")
+
+
+def check_watermark(df: DataFrame, on: str, otherwise: str = "") -> None:
+    """Refuse a stream whose `on` does not tell when it has passed an instant; `otherwise` says what else would do."""
+    field = df.schema[on]
+    if not isinstance(field.dataType, TimestampType):
+        raise TypeMismatchError(
+            f"on: column {on!r} is of type {field.dataType.simpleString()}; a stream is put in order by the "
+            f"watermark of a timestamp{otherwise}"
+        )
+    if not has_watermark(field):
+        raise SpecError(
+            f"on: column {on!r} has no watermark, so nothing tells when a tuple can be framed; call "
+            f"withWatermark({on!r}, '10 seconds') on the stream{otherwise}"
+        )
+
+
+def has_watermark(field: StructField) -> bool:
+    """Whether a column of a stream has a watermark."""
+    return any("watermark" in key.lower() for key in field.metadata or {})

@@ -1,0 +1,206 @@
+"""The state that a checkpoint holds, read bucket by bucket while no query runs on it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from os.path import exists
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from windrow.errors import SourceError, SpecError, quoted
+from windrow.filling import filler as fill_stream
+from windrow.framing.stream import StreamPlan
+from windrow.spark.arguments import check_spark
+from windrow.spark.sources.paths import has_scheme
+from windrow.spark.versions import to_arrow_schema
+from windrow.state.arrow import check_plan, plan_of
+from windrow.windows.stream import SlidePlan
+
+FROM_TABLE = Callable[[pa.Table], pa.Table]
+
+
+FRAMING, SLIDING = StreamPlan.state, SlidePlan.state
+"""Under which names the operators keep a bucket's state and its pieces of tuples: the framing one, that of windows …"""
+
+
+FILLING = ("filling", "tuples")
+"""… and the filling one."""
+
+
+KINDS = {FRAMING[0]: StreamPlan.kind, SLIDING[0]: SlidePlan.kind, FILLING[0]: fill_stream.KIND}
+"""The kind of a state by the name that it is kept under."""
+
+
+ESCAPED = frozenset(' "#%<>?[\\]^`{|}')
+"""What has to be escaped in an address."""
+
+
+def flushed(
+    spark: SparkSession, plan: StreamPlan | SlidePlan, schema: StructType, checkpoint: str | os.PathLike[str]
+) -> DataFrame:
+    """The frames or windows that an ended stream still owes: of the tuples that wait, and what the end cuts."""
+    out = to_arrow_schema(schema)
+    buckets = buckets_of(spark, checkpoint, plan.state, asked=plan.fingerprint)
+    return buckets.groupBy("bucket").applyInArrow(_finish(plan, out), schema)
+
+
+def buckets_of(
+    spark: SparkSession,
+    checkpoint: str | os.PathLike[str],
+    names: tuple[str, str],
+    operator: int | None = None,
+    asked: Mapping[str, Any] | None = None,
+) -> DataFrame:
+    """A row for each bucket's state, with a null piece, and one for each piece of tuples that wait in it.
+
+    Where a query has several operators of a kind, one must be named, or it must be said what it was asked for, which is
+    what `flush=` does.
+    """
+    try:
+        return _buckets_of(spark, checkpoint, names, operator, asked)
+    except SourceError as error:
+        if asked is None:
+            raise
+        raise SourceError(f"flush: {error}") from None
+
+
+def _buckets_of(
+    spark: SparkSession,
+    checkpoint: str | os.PathLike[str],
+    names: tuple[str, str],
+    operator: int | None,
+    asked: Mapping[str, Any] | None,
+) -> DataFrame:
+    if not isinstance(checkpoint, str | os.PathLike):
+        raise SpecError(f"checkpoint: {quoted(checkpoint)} is no path; give the checkpointLocation of the query")
+    check_spark(spark)
+    checkpoint = _readable(os.fspath(checkpoint))
+    if operator is not None and (
+        isinstance(operator, bool) or not isinstance(operator, int) or not 0 <= operator < 2**31
+    ):
+        raise SpecError(f"operator: expected the number of an operator, 0 or more, got {quoted(operator)}")
+    if operator is not None:
+        return _state(spark, checkpoint, names, operator)
+    operators = _operators(spark, checkpoint, names[0])
+    found = [_state(spark, checkpoint, names, number) for number in operators]
+    if asked is None and len(found) == 1:
+        return found[0]
+    if asked is None:
+        listed = ", ".join(map(str, operators))
+        raise SpecError(
+            f"operator: the query of checkpoint {checkpoint!r} has several of the kind, {listed}; say which is meant, "
+            f"such as operator={operators[0]}"
+        )
+    told = [state.where("piece is null").select("data").first() for state in found]
+    plans = [None if first is None else plan_of(bytes(first["data"]), KINDS[names[0]]) for first in told]
+    for state, plan in zip(found, plans, strict=True):
+        if plan is None or plan == asked:
+            return state
+    check_plan(plans[0], asked)
+    return found[0]
+
+
+def _readable(checkpoint: str) -> str:
+    """Refuse paths that Spark's reader of states cannot open: it escapes these characters, and then looks for that."""
+    found = sorted({character for character in checkpoint if character in ESCAPED or ord(character) < 32})
+    found += sorted({character for character in checkpoint if 0xD800 <= ord(character) < 0xE000})  # half a character
+    if not checkpoint.strip() or found:
+        why = f"it has {', '.join(map(repr, found))}" if found else "it is empty"
+        raise SourceError(
+            f"checkpoint {quoted(checkpoint)}: Spark cannot read a state at this path, {why}; rename the folder, or "
+            "give a link to it that has none of these"
+        )
+    return checkpoint
+
+
+def _state(spark: SparkSession, checkpoint: str, names: tuple[str, str], operator: int) -> DataFrame:
+    value, pieces = names
+    state = spark.read.format("statestore").option("path", checkpoint).option("operatorId", operator)
+    try:
+        groups = state.option("stateVarName", value).load()
+        waiting = state.option("stateVarName", pieces).load()
+        groups = groups.select("key.bucket", F.lit(None).cast("long").alias("piece"), "value.data")
+        return groups.unionAll(waiting.select("key.bucket", "user_map_key.piece", "user_map_value.data"))
+    except (PySparkException, Py4JError) as error:
+        raise _no_state(checkpoint, value, error, operator) from None
+
+
+def _operators(spark: SparkSession, checkpoint: str, name: str) -> list[int]:
+    """The numbers of the operators that have a state of that name."""
+    try:
+        found = spark.read.format("state-metadata").load(checkpoint)
+        rows = found.select("operatorId", "operatorProperties").collect()
+    except (PySparkException, Py4JError) as error:
+        raise _no_state(checkpoint, name, error) from None
+    operators = []
+    for row in sorted(rows, key=lambda row: row["operatorId"]):
+        variables = json.loads(row["operatorProperties"] or "{}").get("stateVariables", [])
+        if name in {variable["stateName"] for variable in variables}:
+            operators.append(int(row["operatorId"]))
+    if not operators:
+        raise _no_state(checkpoint, name)
+    return operators
+
+
+def _no_state(checkpoint: str, name: str, error: Exception | None = None, operator: int | None = None) -> SourceError:
+    where = "" if operator is None else f"operator {operator} of "
+    of = f"windrow.{KINDS[name]}"
+    why = f": {_gist(error)}" if error else ""
+    if not has_scheme(checkpoint) and not exists(f"{checkpoint}/metadata"):  # noqa: PTH110, Path raises for too long a name
+        why += "; expected the checkpointLocation of a query, a folder with a file 'metadata'"
+    return SourceError(f"checkpoint {quoted(checkpoint)}: {where}the query holds no state of {of}{why}")
+
+
+def _gist(error: Exception) -> str:
+    """Return the first line that is about the failure and not about the call of Py4J that met it."""
+    lines = [line for line in str(error).splitlines() if line.strip(": ") and "occurred while calling" not in line]
+    return lines[0].strip(": ") if lines else type(error).__name__
+
+
+class PieceStore(dict[int, bytes]):
+    """A shelf that is read and then thrown away."""
+
+    def put(self, number: int, data: bytes) -> None:
+        """Keep a piece."""
+        self[number] = data
+
+    def read(self, number: int) -> bytes:
+        """Give a piece."""
+        return self[number]
+
+    def drop(self, number: int) -> None:
+        """Forget a piece."""
+        del self[number]
+
+
+def parts_of(table: pa.Table) -> tuple[bytes, PieceStore]:
+    """A bucket's state and its pieces."""
+    rows = list(zip(table["piece"].to_pylist(), table["data"].to_pylist(), strict=True))
+    (state,) = (data for piece, data in rows if piece is None)
+    return state, PieceStore({piece: data for piece, data in rows if piece is not None})
+
+
+def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows by the position of their columns; columns that they lack are null."""
+    for name in schema.names[table.num_columns :]:
+        table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
+    return table.rename_columns(schema.names).cast(schema)
+
+
+def _finish(plan: StreamPlan | SlidePlan, schema: pa.Schema) -> FROM_TABLE:
+    def finish(table: pa.Table) -> pa.Table:
+        state, pieces = parts_of(table)
+        found = plan.load(pieces, state).finish()
+        return in_schema(
+            pa.concat_tables([plan.request.schema.empty_table(), *found], promote_options="default"), schema
+        )
+
+    return finish

@@ -1,0 +1,1 @@
+"""Figures and models from the thesis, for comparison."""

@@ -1,0 +1,1 @@
+"""The synopses of Arasu and Manku: blocks of the stream at many levels."""

@@ -1,0 +1,141 @@
+"""Heavy hitters of a sliding window, in the manner of Arasu and Manku: blocks at many levels that count values."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from windrow.aggregates import AggregateFunction
+from windrow.synopses.arasu_manku.cover import FIRST, LAST, SHORTEST, SIZE, Cover
+from windrow.synopses.arasu_manku.layout import Blocks, N, Terms
+from windrow.synopses.arasu_manku.store import BlockKeeper
+from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
+from windrow.synopses.checks import as_instants, check_elements, check_every, check_order
+from windrow.synopses.due import after_each
+from windrow.synopses.quantiles.base import why_not_eps
+from windrow.synopses.total_order import Keys, to_keys, to_numbers
+
+
+@njit(cache=True)
+def _doubt(terms: Terms, blocks: Blocks, cover: Cover, phi: float) -> float:
+    """By how much a value of the share `phi` may be counted too low: in blocks, and in the uncovered ends."""
+    doubt = 0.0
+    for b in range(cover.span[SIZE]):
+        if cover.spacing[b]:
+            doubt += 1 << cover.spacing[b]
+    uncovered = 2 * ((1 << cover.span[SHORTEST]) - 1)
+    if terms.fixed:
+        uncovered = min(blocks.cursors[N], terms.length) - (cover.span[LAST] - cover.span[FIRST])
+    return doubt + (1 - phi) * uncovered  # type: ignore[no-any-return]
+
+
+@njit(cache=True)
+def _frequent(terms: Terms, blocks: Blocks, cover: Cover, phi: float) -> tuple[Keys, Keys]:
+    """The values that may have the share `phi`, and how often each was counted at least, in order of value."""
+    total = cover.size[: cover.span[SIZE]].sum()
+    values, counts, to = np.empty(total, np.int64), np.empty(total, np.int64), 0
+    for b in range(cover.span[SIZE]):
+        low, size = cover.start[b], cover.size[b]
+        values[to : to + size] = blocks.entries[0, low : low + size]
+        counts[to : to + size] = blocks.entries[1, low : low + size]
+        to += size
+    order = np.argsort(values)
+    least = phi * (cover.span[LAST] - cover.span[FIRST]) - _doubt(terms, blocks, cover, phi)
+    kept, k = 0, 0
+    found = np.empty((2, total), np.int64)
+    while k < total:
+        value, count = values[order[k]], 0
+        while k < total and values[order[k]] == value:
+            count += counts[order[k]]
+            k += 1
+        if count >= least:
+            found[0, kept], found[1, kept] = value, count
+            kept += 1
+    return found[0, :kept], found[1, :kept]
+
+
+class ArasuMankuHeavyHitters(Synopsis):
+    """All values that make up the share `phi` of the window, and none that makes up less than `phi - eps`.
+
+    The answer is what the aggregate gives: a list of values with their counts, most frequent first. A count is never
+    too high, and too low by at most eps·N.
+
+    >>> import numpy as np, windrow as wr
+    >>> from windrow.synopses.base import Accuracy, Retention
+    >>> lanes = ArasuMankuHeavyHitters(wr.heavy_hitters("lane", 0.5), Retention(6), Accuracy(eps=0.1))
+    >>> lanes.update(np.arange(8), np.array([9.0, 9.0, 3.0, 2.0, 3.0, 1.0, 2.0, 3.0]))
+    >>> lanes.query()
+    [{'value': 3.0, 'count': 3}]
+    """
+
+    retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count", "time"})
+    exact: ClassVar[bool] = False
+    deterministic: ClassVar[bool] = True
+    source: ClassVar[str] = "Approximate counts and quantiles over sliding windows (2004)"
+    time: ClassVar[str] = (
+        "an element goes into O(log 1/ε) summaries, O(log R) by time; an answer merges O(log 1/ε) blocks"
+    )
+    space: ClassVar[str] = "O(1/ε·log² 1/ε) counts, O(1/ε·log² 1/ε·log εR) by time"
+    error: ClassVar[str] = "ε·R too low a count, never too high, always"
+
+    def __init__(
+        self, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT, *, seed: int = 0
+    ) -> None:
+        super().__init__(aggregate, retention, accuracy, seed=seed)
+        timed = retention.kind == "time"
+        self.phi: float = aggregate.phi  # type: ignore[attr-defined]
+        self._kept = BlockKeeper(Terms.make(True, not timed, timed, int(retention.length), accuracy.eps))
+
+    @classmethod
+    def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
+        """Why this synopsis does not apply; None if it does."""
+        phi = getattr(aggregate, "phi", None)
+        if phi is None:
+            return f"it tells heavy hitters, and {aggregate!r} are none"
+        if accuracy.eps >= phi:
+            return f"eps: {accuracy.eps!r} must be below phi, which is {phi!r}"
+        return why_not_eps(accuracy)
+
+    def update(self, on: Instants, x: Numbers) -> None:
+        """Take in the next elements, in order."""
+        on, x = as_instants(on), np.asarray(x)
+        check_elements(on, x, np.dtype(np.float64))
+        if self.timed:
+            self.newest = check_order(on, self.newest)
+        self._kept.take(on, to_keys(x))
+
+    def query(self) -> Any:
+        """The heavy hitters of the elements in the window now, most frequent first; None if it is empty."""
+        cover = self._kept.cover()
+        if cover is None:
+            return None
+        keys, counts = _frequent(self._kept.terms, self._kept.blocks, cover, self.phi)
+        values, falling = to_numbers(keys), np.argsort(-counts, kind="stable")
+        return [{"value": float(values[k]), "count": int(counts[k])} for k in falling]
+
+    def roll(self, on: Instants, x: Numbers, every: int) -> npt.NDArray[Any]:
+        """Take in elements and answer after each `every` of them, in an array of lists."""
+        check_every(every)
+        answers = np.empty(len(x) // every, object)
+        answers[:] = self._step_by_step(on, x, after_each(int(every), len(x)))
+        return answers
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the state takes."""
+        return self._kept.nbytes
+
+    def save(self) -> bytes:
+        """The state as bytes."""
+        return self._kept.save(type(self).__name__)
+
+    def load(self, data: bytes) -> None:
+        """Go on from a saved state."""
+        self._kept.load(type(self).__name__, data)
+        self.newest = self._kept.newest
+
+    def _expire(self, now: int) -> None:
+        self._kept.advance(now)

@@ -1,0 +1,120 @@
+"""Arasu-Manku: quantiles of a sliding window, from blocks of the stream at many levels."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from numba import njit
+
+from windrow.aggregates import AggregateFunction
+from windrow.synopses.arasu_manku.cover import FIRST, LAST, Cover, answer_quantiles, empty_cover, update_cover
+from windrow.synopses.arasu_manku.layout import NEWEST, Blocks, Terms
+from windrow.synopses.arasu_manku.store import BlockKeeper
+from windrow.synopses.arasu_manku.update import Work, take
+from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind
+from windrow.synopses.due import Due, count_given, is_due
+from windrow.synopses.quantiles.base import CompiledQuantiles, Phi
+from windrow.synopses.total_order import Keys
+
+
+@njit(cache=True)
+def _roll(
+    terms: Terms, blocks: Blocks, cover: Cover, on: Keys, keys: Keys, at: int, phi: Numbers, due: Due, work: Work
+) -> int:
+    """Take in elements and give the answers that are due, until there is too little room."""
+    while True:
+        while is_due(due, at):
+            given = due.given[0]
+            if due.moments.size:
+                # Blocks whose first element has left are no longer answered from; they are dropped later.
+                blocks.cursors[NEWEST] = due.moments[given]
+            changed = update_cover(terms, blocks, cover)
+            covered = cover.span[LAST] - cover.span[FIRST]
+            if covered and (changed or given == 0):
+                answer_quantiles(blocks, cover, phi, due.answers[given])
+            elif covered:
+                due.answers[given] = due.answers[given - 1]
+            count_given(due, covered)
+        if at == keys.size:
+            return at
+        given = due.given[0]
+        until = min(keys.size, due.ends[given]) if given < due.ends.size else keys.size
+        at = take(terms, blocks, on, keys, at, until, work)
+        if at < until:
+            return at
+
+
+class _ArasuManku(CompiledQuantiles):
+    exact: ClassVar[bool] = False
+    deterministic: ClassVar[bool] = True
+    source: ClassVar[str] = "Approximate counts and quantiles over sliding windows (2004)"
+    fixed: ClassVar[bool]
+
+    def __init__(
+        self,
+        aggregate: AggregateFunction,
+        retention: Retention,
+        accuracy: Accuracy = EXACT,
+        *,
+        seed: int = 0,
+        phi: Phi | None = None,
+    ) -> None:
+        super().__init__(aggregate, retention, accuracy, seed=seed, phi=phi)
+        timed = retention.kind == "time"
+        self._kept = BlockKeeper(Terms.make(False, self.fixed, timed, int(retention.length), accuracy.eps))
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the state takes."""
+        return self._kept.nbytes
+
+    def save(self) -> bytes:
+        """The state as bytes."""
+        return self._kept.save(type(self).__name__)
+
+    def load(self, data: bytes) -> None:
+        """Go on from a saved state."""
+        self._kept.load(type(self).__name__, data)
+        self.newest = self._kept.newest
+
+    def _run(self, on: Instants, keys: Keys, phi: Numbers, due: Due) -> None:
+        kept, cover, at = self._kept, empty_cover(), 0
+        while (at := _roll(kept.terms, kept.blocks, cover, on, keys, at, phi, due, kept.work)) < keys.size:
+            kept.grow()
+            cover.span[:] = -1
+
+
+class ArasuMankuFixed(_ArasuManku):
+    """Quantiles of the last elements, each within eps·N of its rank, in memory that hardly grows with their number.
+
+    >>> import numpy as np, windrow as wr
+    >>> from windrow.synopses.base import Accuracy, Retention
+    >>> speeds = ArasuMankuFixed(wr.median("speed"), Retention(1000), Accuracy(eps=0.01))
+    >>> speeds.update(np.arange(5000), np.arange(5000.0))
+    >>> abs(speeds.query() - 4499) <= 10
+    True
+    """
+
+    retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count"})
+    time: ClassVar[str] = "an element goes into O(log 1/ε) summaries; an answer merges O(log 1/ε) blocks"
+    space: ClassVar[str] = "O(1/ε·log 1/ε·log R) values"
+    error: ClassVar[str] = "ε·R ranks, always"
+    fixed: ClassVar[bool] = True
+
+
+class ArasuMankuVariable(_ArasuManku):
+    """Quantiles of the elements of the last time, however many, each within eps·N of its rank.
+
+    >>> import numpy as np, windrow as wr
+    >>> from windrow.synopses.base import Accuracy, Retention
+    >>> speeds = ArasuMankuVariable(wr.median("speed"), Retention(2000, "time"), Accuracy(eps=0.01))
+    >>> speeds.update(2 * np.arange(5000), np.arange(5000.0))
+    >>> abs(speeds.query() - 4499) <= 10
+    True
+    """
+
+    retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count", "time"})
+    time: ClassVar[str] = "an element goes into O(log R) summaries; an answer merges O(log 1/ε) blocks"
+    space: ClassVar[str] = "O(1/ε·log 1/ε·log R·log εR) values"
+    error: ClassVar[str] = "ε·R ranks, always"
+    fixed: ClassVar[bool] = False

@@ -1,0 +1,1 @@
+"""Exact synopses: they answer the aggregate of a window without error."""

@@ -1,0 +1,1 @@
+"""Histograms of a window: buckets that grow coarser with age, with a certain error bound."""

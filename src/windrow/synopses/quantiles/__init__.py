@@ -1,0 +1,1 @@
+"""Quantiles of a window, exact and within a stated error."""

@@ -1,0 +1,1 @@
+"""Samples of a window, and estimates from them."""

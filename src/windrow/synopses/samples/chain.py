@@ -1,0 +1,219 @@
+"""Chain sampling: a sample with replacement of the last R elements, each item with its successors at hand.
+
+Babcock, Datar, Motwani, "Sampling from a moving window over streaming data"; the thesis' section 4.5.2. Each slot is a
+sample of one item on its own. Element i becomes the item with probability 1 / min(i, R); the item chooses beforehand
+which later element takes its place when it leaves, that one chooses its own successor when it comes, and so on.
+
+An item leaves when element i + R comes, which has had its own chance of 1 / R by then. So the successor is one of the
+R - 1 elements from i + 1 to i + R - 1: all are then in the sample with probability
+(1 - 1/R) · (1/R + 1/R · 1/(R - 1)) = 1/R. (The thesis lets element i + R be the successor too; that favours it, as the
+same sum shows.)
+
+When a slot next takes a new item is drawn at once, so a slot is only looked at when something happens to it: the slots
+are in a heap, by the number of the element at which something next does.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from windrow.arrays import Array
+from windrow.state.checks import check_that
+from windrow.synopses.base import RetentionKind
+from windrow.synopses.due import Due, is_due
+from windrow.synopses.estimator import Elements
+from windrow.synopses.exact.algebra import WITHOUT_COUNTING
+from windrow.synopses.jit import INLINED
+from windrow.synopses.samples.base import Sample
+from windrow.synopses.samples.check import check_filled, check_rings
+from windrow.synopses.samples.random import Random, below, failures, uniform
+from windrow.synopses.samples.slots import put_item
+from windrow.synopses.samples.window import SEEN, Common, give_answer, tick
+
+ROOM = 4
+
+
+class Chains(NamedTuple):
+    """A chain a slot, in a ring of its own: the item and the successors that have come, with their numbers."""
+
+    arrival: Array
+    value: Array
+    head: Array
+    held: Array
+    successor: Array
+    """The number of the element that goes to the end of the chain."""
+    pick: Array
+    """The number of the element that becomes the item next, whatever the chain is."""
+    due: Array
+    """The number of the element at which something next happens."""
+    heap: Array
+    """Slots by `due`, the least first."""
+    full: Array
+    """Whether some chain has no more room."""
+
+
+@njit(cache=True, **INLINED)
+def _next_pick(random: Random, n: int, length: int) -> int:
+    """Which element after the `n`-th is the next that is picked with its probability of 1 / min(i, length)."""
+    if n < length:
+        reached = n / uniform(random)
+        if reached < length:
+            return int(reached) + 1
+        n = length
+    return int(n + 1 + failures(random, 1.0 / length))
+
+
+@njit(cache=True, **INLINED)
+def _link(chains: Chains, common: Common, slot: int, n: int, x: float) -> None:
+    """Put element `n` at the end of a chain, and choose its successor."""
+    room = chains.arrival.shape[1]
+    at = (chains.head[slot] + chains.held[slot]) % room
+    chains.arrival[slot, at], chains.value[slot, at] = n, x
+    chains.held[slot] += 1
+    chains.successor[slot] = n + 1 + below(common.random, max(1, common.length - 1))
+    if chains.held[slot] == room:
+        chains.full[0] = 1
+
+
+@njit(cache=True, **INLINED)
+def _happen(chains: Chains, common: Common, slot: int, n: int, x: float) -> None:
+    """Let happen to a slot what is due at element `n`."""
+    if chains.pick[slot] == n:
+        chains.held[slot] = 0
+        _link(chains, common, slot, n, x)
+        chains.pick[slot] = _next_pick(common.random, n, common.length)
+        put_item(common.slots, slot, x)
+    else:
+        if chains.successor[slot] == n:
+            _link(chains, common, slot, n, x)
+        if chains.arrival[slot, chains.head[slot]] + common.length == n:
+            chains.head[slot] = (chains.head[slot] + 1) % chains.arrival.shape[1]
+            chains.held[slot] -= 1
+            put_item(common.slots, slot, chains.value[slot, chains.head[slot]])
+    leaves = chains.arrival[slot, chains.head[slot]] + common.length
+    chains.due[slot] = min(leaves, min(chains.successor[slot], chains.pick[slot]))
+
+
+@njit(cache=True, **INLINED)
+def _sink(heap: Array, due: Array) -> None:
+    """Put the slot at the top of the heap into its place."""
+    slot, at = heap[0], 0
+    while True:
+        child = 2 * at + 1
+        if child >= heap.size:
+            break
+        if child + 1 < heap.size and due[heap[child + 1]] < due[heap[child]]:
+            child += 1
+        if due[heap[child]] >= due[slot]:
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = slot
+
+
+@njit(cache=True, **WITHOUT_COUNTING)
+def _roll(chains: Chains, common: Common, on: Array, x: Array, due: Due, at: int) -> int:
+    heap, arrivals = chains.heap, chains.due
+    for i in range(at, on.size + 1):
+        while is_due(due, i):
+            give_answer(common, due)
+        if i == on.size or chains.full[0]:
+            return i
+        tick(common, on[i])
+        n = common.clock[SEEN]
+        while arrivals[heap[0]] == n:
+            _happen(chains, common, heap[0], n, x[i])
+            _sink(heap, arrivals)
+    return int(on.size)
+
+
+class ChainSample(Sample):
+    """A sample with replacement of the last elements, always of `size` items.
+
+    Parameters
+    ----------
+    aggregate, retention, accuracy, seed, size
+        As for every sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from windrow.aggregates import Mean
+    >>> from windrow.synopses import Accuracy, Retention
+    >>> sample = ChainSample(Mean("speed"), Retention(10_000), Accuracy(0.1, 0.01), seed=1)
+    >>> sample.update(np.arange(20_000), np.arange(20_000.0))
+    >>> len(sample.items()), bool(sample.items().min() >= 10_000)
+    (997, True)
+    """
+
+    retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count"})
+    source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.2"
+    time: ClassVar[str] = (
+        "O(1 + k/R·log k) an element, as expected; an answer O(log k) a change since the last, a quantile O(k)"
+    )
+    space: ClassVar[str] = "O(k) items, as expected"
+    rings: ClassVar[tuple[str, ...]] = ("arrival", "value")
+
+    def _empty(self) -> Chains:
+        k = self.size
+        first = np.ones(k, np.int64)
+        return Chains(
+            np.zeros((k, ROOM), np.int64),
+            np.zeros((k, ROOM)),
+            np.zeros(k, np.int64),
+            np.zeros(k, np.int64),
+            first.copy(),
+            first.copy(),
+            first,
+            np.arange(k),
+            np.zeros(1, np.int64),
+        )
+
+    def _check_kept(self, kept: Chains, filled: Array, clock: Array) -> None:
+        seen, room = int(clock[SEEN]), kept.arrival.shape[1]
+        check_rings(kept.head, kept.held, room, full=bool(kept.full[0]))
+        check_that((np.sort(kept.heap) == np.arange(self.size)).all(), "each slot once in the heap")
+        above = kept.heap[(np.arange(1, self.size) - 1) // 2]
+        check_that((kept.due[above] <= kept.due[kept.heap[1:]]).all(), "the slots in a heap")
+        check_filled(filled, np.full(self.size, seen > 0))
+        check_that(((kept.successor > seen) & (kept.pick > seen)).all(), f"elements to come after {seen}")
+        if seen:
+            _check_chains(kept, seen, self.length)
+        else:
+            check_that(all((array == 1).all() for array in (kept.due, kept.pick, kept.successor)), "no elements yet")
+
+    def _step(self, elements: Elements, due: Due, at: int) -> int:
+        return int(_roll(self.kept, self.common, *elements, due, at))
+
+    def _grow(self, elements: Elements, at: int) -> None:
+        self.kept = self.kept._replace(
+            arrival=unrolled(self.kept.arrival, self.kept.head), value=unrolled(self.kept.value, self.kept.head)
+        )
+        self.kept.head[:] = 0
+        self.kept.full[0] = 0
+
+
+def _check_chains(kept: Chains, seen: int, length: int) -> None:
+    """Refuse saved chains whose elements do not leave, or follow, one after the other."""
+    room = kept.arrival.shape[1]
+    places = np.arange(room)
+    arrival = np.take_along_axis(kept.arrival, (kept.head[:, None] + places) % room, axis=1)
+    linked = (places > 0) & (places < kept.held[:, None])
+    last = np.take_along_axis(arrival, kept.held[:, None] - 1, axis=1)[:, 0]
+    check_that((kept.held > 0).all(), "an item in each chain")
+    check_that((arrival[:, 1:] > arrival[:, :-1])[linked[:, 1:]].all(), "the elements of a chain in order")
+    check_that(((arrival[:, 0] > seen - length) & (arrival[:, 0] > 0) & (last <= seen)).all(), "items in the window")
+    check_that((kept.successor - last <= max(1, length - 1)).all(), "successors before their elements leave")
+    due = np.minimum(arrival[:, 0] + length, np.minimum(kept.successor, kept.pick))
+    check_that((kept.due == due).all(), "what is due next of each chain")
+
+
+def unrolled(rings: Array, heads: Array) -> Array:
+    """Rings, one a row, that start at their heads, with twice the room."""
+    k, room = rings.shape
+    grown = np.zeros((k, 2 * room), rings.dtype)
+    grown[:, :room] = np.take_along_axis(rings, (heads[:, None] + np.arange(room)) % room, axis=1)
+    return grown

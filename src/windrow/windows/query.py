@@ -1,0 +1,116 @@
+"""Windows that are asked for over the tuples of a table, with names and types settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pyarrow as pa
+
+from windrow.aggregates import AggregateFunction, Max, Min
+from windrow.aggregates.engine.accumulator import Accumulator
+from windrow.errors import SpecError, UnsupportedError
+from windrow.rows.query import Query
+from windrow.windows.specs import Shape, Unit, Window, pane_of
+from windrow.windows.synopsis_spec import Keep
+from windrow.windows.synopsis_windows import SynopsisWindows
+
+
+@dataclass(frozen=True)
+class WindowOptions:
+    """The kinds of windows that share one pass, by name; a single one has no name in the result."""
+
+    windows: Mapping[str, Window]
+    named: bool
+    empty: bool = False
+    """Whether windows without a tuple are reported too …"""
+    only_changed: bool = False
+    """… and whether those that tell the same as the one before are not."""
+    using: Mapping[str, Keep] = field(default_factory=dict)
+    """Which aggregates a synopsis keeps, by the name of their result."""
+
+
+@dataclass(frozen=True)
+class WindowQuery(Query[WindowOptions]):
+    """Windows of one or more kinds over the tuples of a table. All kinds are made of the same panes."""
+
+    @cached_property
+    def shapes(self) -> list[Shape]:
+        """Each kind in the steps of the clock, or of tuples."""
+        return [window.shape(self.clock) for window in self.what.windows.values()]
+
+    @property
+    def unit(self) -> Unit:
+        """What the windows are measured in."""
+        return self.shapes[0].unit
+
+    @property
+    def pane(self) -> int:
+        """How long a pane is."""
+        return pane_of(self.shapes)
+
+    @property
+    def pane_said(self) -> str:
+        """The length of a pane as a user reads it: a duration, units of `on`, rows or distinct times."""
+        if self.unit != "time":
+            return f"{self.pane:,} {'row' if self.unit == 'rows' else 'distinct time'}{'s' if self.pane > 1 else ''}"
+        return self.clock.said(self.pane, self.on)
+
+    @property
+    def commutes(self) -> bool:
+        """Whether tuples can be taken in any order: neither the windows nor the aggregates depend on it."""
+        free = all(a.builtin and not a.order_sensitive for a in self.agg.values())
+        return self.unit == "time" and free and not self.what.using
+
+    @property
+    def paned(self) -> list[int]:
+        """Which of the aggregates are kept by panes."""
+        return [j for j, name in enumerate(self.agg) if name not in self.what.using]
+
+    @cached_property
+    def pane_keepers(self) -> list[Accumulator]:
+        """The keepers of what panes keep; for windows that are counted, those of the first and last `on` follow."""
+        accumulators = self.accumulators
+        ends: list[AggregateFunction] = [] if self.unit == "time" else [Min(self.on), Max(self.on)]
+        return [*(accumulators[j] for j in self.paned), *(Accumulator(end, self.clock.type) for end in ends)]
+
+    def kept(self) -> dict[tuple[int, int], SynopsisWindows]:
+        """What synopses keep, by the number of the aggregate and of the kind of window; nothing in them yet."""
+        asked = [(j, self.what.using[name]) for j, name in enumerate(self.agg) if name in self.what.using]
+        accumulators = self.accumulators if asked else []
+        return {
+            (j, k): SynopsisWindows(keep, accumulators[j], shape, self.pane)
+            for j, keep in asked
+            for k, shape in enumerate(self.shapes)
+        }
+
+    def check(self) -> None:
+        """Refuse kinds that cannot share panes, and lengths that the clock cannot tell."""
+        units = {shape.unit: name for shape, name in zip(self.shapes, self.what.windows, strict=True)}
+        if len(units) > 1:
+            told = " and ".join(f"{name!r} by {unit}" for unit, name in units.items())
+            raise SpecError(f"windows: {told} share no panes; call wr.slide once for each")
+        if self.what.using and self.clock.kind == "float":
+            raise UnsupportedError(
+                f"using: on: column {self.on!r} is a float; a synopsis takes whole numbers and instants"
+            )
+        for kept in self.kept().values():
+            try:
+                kept.keep.make(kept.accumulator, kept.shape)
+            except UnsupportedError as error:
+                said = str(error)
+                raise UnsupportedError(said if said.startswith("using:") else f"using: {said}") from None
+
+    @property
+    def leading(self) -> list[tuple[str, pa.DataType]]:
+        """The columns of the result that say which window it is."""
+        on = self.clock.type
+        named = [("window", pa.string())] if self.what.named else []
+        return [*named, ("start", on), ("end", on), ("complete", pa.bool_())]
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The result: `by`, `window` if there are several kinds, `start`, `end`, `complete`, the aggregates."""
+        fields = [(name, self.types[name]) for name in self.by] + self.leading
+        return pa.schema(fields + [(name, k.result) for name, k in zip(self.agg, self.accumulators, strict=True)])

@@ -1,0 +1,240 @@
+"""From panes to windows: a window is a range of panes, and as both its ends only move on, it costs a few merges.
+
+Panes are rows in the order of group and time, one for each pane that has a tuple. A window of any kind is a range of
+these rows. Ranges are combined by two stacks: what is added at the back is merged into one state, and what leaves at
+the front comes off a stack of states, each of which is that of all rows from it up to where the stack was made.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from windrow.aggregates.engine.accumulator import Accumulator
+from windrow.aggregates.engine.compiled import merge_state, specialised, tag_for
+from windrow.aggregates.engine.states import States
+from windrow.errors import DataError
+from windrow.windows.specs import Shape
+
+Indices = npt.NDArray[np.int64]
+
+
+class PaneKeys(NamedTuple):
+    """Panes that have tuples, in the order of group and number."""
+
+    group: Indices
+    number: Indices
+
+
+class Ranges(NamedTuple):
+    """Windows: the panes that they reach from and to, and the rows of those that there are, one window a row.
+
+    `start` and `end` are numbers of panes, the end not included; `first` and `last` are rows, the last not included.
+    """
+
+    group: Indices
+    start: Indices
+    end: Indices
+    first: Indices
+    last: Indices
+    complete: npt.NDArray[np.bool_]
+
+
+MOST_WINDOWS = 200_000_000
+"""What a task reports at a time is held in memory, so it refuses to report more than this."""
+NEVER = np.iinfo(np.int64).min
+"""The end of the last window of a group of which none was reported yet."""
+
+
+class Progress(NamedTuple):
+    """How far each group is, by number of panes."""
+
+    after: Indices
+    """Windows that end up to there have been reported."""
+    past: Indices
+    """Panes before this one are whole: no further tuple can be in them."""
+
+
+def windows_over(
+    panes: PaneKeys, shape: Shape, pane: int, progress: Progress, *, final: bool = False, empty: bool = False
+) -> Ranges:
+    """The windows of all groups that have a tuple and can be reported now, in order; `progress.after` is moved on.
+
+    A window is due when all its panes are whole. At the end all others are due as well, and are not complete. With
+    `empty`, windows between a group's first and last that have no tuple are there too.
+    """
+    begins = np.flatnonzero(np.diff(panes.group, prepend=-1)) if panes.group.size else np.empty(0, np.int64)
+    asked = (*panes, begins, *shape.in_panes(pane), shape.unit != "time", *progress, final, empty)
+    windows = _find(*asked, _room(0), False)
+    if windows > MOST_WINDOWS:
+        raise DataError(
+            f"the windows of one task are more than {MOST_WINDOWS:,}: expected a step that is longer in comparison "
+            "with the time that the data covers"
+        )
+    made = _room(windows)
+    _find(*asked, made, True)
+    return made
+
+
+def _room(n: int) -> Ranges:
+    group, start, end, first, last = (np.empty(n, np.int64) for _ in range(5))
+    return Ranges(group, start, end, first, last, np.empty(n, np.bool_))
+
+
+@njit(cache=True)
+def _last_end(number: int, length: int, every: int, counted: bool) -> int:
+    """The end of the last window that has a pane.
+
+    The windows of time that begin before the last tuple are all there. Of a landmark window, and of those that are
+    counted, the first is the last one: all that follow would have nothing new.
+    """
+    return number // every * every + every if counted or length == 0 else (number + length) // every * every
+
+
+@njit(cache=True)
+def _find(
+    group: Any, number: Any, begins: Any, length: int, every: int, emit: int, counted: bool, after: Any, past: Any,
+    final: bool, empty: bool, made: Any, write: bool,
+) -> int:  # fmt: skip
+    """How many windows there are; they are written down if there is room for them."""
+    n = 0
+    for b in range(begins.size):
+        stop = begins[b + 1] if b + 1 < begins.size else group.size
+        first, low, high = begins[b], begins[b], begins[b]
+        g = group[first]
+        limit = _last_end(number[stop - 1], length, every, counted)
+        if not final:
+            limit = min(limit, past[g])
+        end = number[first] // emit * emit + emit
+        if after[g] != NEVER:
+            following = after[g] // emit * emit + emit
+            end = following if empty else max(end, following)
+        if write and end <= limit:
+            after[g] = limit
+        while end <= limit:
+            whole = -(-end // every) * every
+            start = number[first] // every * every if length == 0 else whole - length
+            while high < stop and number[high] < end:
+                high += 1
+            while low < high and number[low] < start:
+                low += 1
+            if high > low or empty:
+                if write:
+                    made.group[n], made.start[n], made.end[n] = g, start, end
+                    made.first[n], made.last[n] = low, high
+                    made.complete[n] = end == whole and end <= past[g] and not (counted and start < 0)
+                n += 1
+                if n > MOST_WINDOWS:
+                    return n
+                end += emit
+            elif high < stop:
+                end = max(end + emit, number[high] // emit * emit + emit)
+            else:
+                break
+    return n
+
+
+@njit(cache=True)
+def needed_from(after: Any, length: int, every: int, emit: int, needed: Any) -> None:
+    """Lower, for each group, the number of the first pane that a window still to be reported has to itself.
+
+    Of a landmark window these are the panes that its next report does not have yet.
+    """
+    for g in range(after.size):
+        if after[g] == NEVER:
+            needed[g] = NEVER
+        else:
+            end = after[g] // emit * emit + emit
+            needed[g] = min(needed[g], end if length == 0 else -(-end // every) * every - length)
+
+
+def combined(accumulator: Accumulator, states: States, first: Indices, last: Indices) -> States:
+    """The state of each range of rows; from one range to the next, both ends move on or a new group begins.
+
+    >>> import pyarrow as pa, windrow as wr
+    >>> accumulator = Accumulator(wr.max("x"), pa.int64())
+    >>> states = accumulator.empty(4)
+    >>> accumulator.accumulate(states, np.arange(4).reshape(-1, 1), accumulator.read(pa.array([3, 9, 2, 5])))
+    >>> accumulator.finish(combined(accumulator, states, np.array([0, 1, 2]), np.array([2, 3, 4]))).to_pylist()
+    [9, 9, 5]
+    """
+    found = accumulator.empty(first.size)
+    if states.runs is not None:
+        return _merged(accumulator, states, found, first, last)
+    n, width = states.numbers.shape
+    work = np.empty((2 * n + 2, width), states.numbers.dtype)
+    work[:n] = states.numbers
+    work[n : 2 * n] = states.numbers
+    owner: Any = type(accumulator.aggregate)
+    zero = accumulator.empty(1).numbers[0]
+    loop = specialised(_combine, owner)
+    loop(
+        tag_for(accumulator.aggregate, accumulator.integral),
+        states.seen,
+        work,
+        n,
+        zero,
+        first,
+        last,
+        found.seen,
+        found.numbers,
+    )
+    return found
+
+
+@njit(cache=True)
+def _combine(tag: Any, seen: Any, work: Any, n: int, zero: Any, first: Any, last: Any, out_seen: Any, out: Any) -> None:
+    """Rows of `work`: the panes, the stack of states at the front, the state at the back, and the result."""
+    back, result = 2 * n, 2 * n + 1
+    low = middle = high = 0
+    back_seen = front_seen = 0
+    work[back] = zero
+    for w in range(first.size):
+        if first[w] >= high or first[w] < low:
+            # Nothing of the range before is in this one, or another group begins.
+            low = middle = high = first[w]
+            back_seen = front_seen = 0
+            work[back] = zero
+        for k in range(high, last[w]):
+            if seen[k]:
+                back_seen += seen[k]
+                merge_state(tag, work, back, k)
+        high = last[w]
+        if first[w] > low and first[w] >= middle:
+            # The stack at the front is used up: all that is at the back becomes one.
+            low, middle, front_seen = first[w], high, 0
+            for k in range(high - 1, low - 1, -1):
+                if seen[k] or not front_seen:
+                    work[n + k] = work[k]
+                    if front_seen:
+                        merge_state(tag, work, n + k, n + k + 1)
+                else:
+                    work[n + k] = work[n + k + 1]
+                front_seen += seen[k]
+            work[back] = zero
+            back_seen = 0
+        while low < first[w]:
+            front_seen -= seen[low]
+            low += 1
+        if front_seen:
+            work[result] = work[n + low]
+            if back_seen:
+                merge_state(tag, work, result, back)
+        else:
+            work[result] = work[back]
+        out_seen[w] = front_seen + back_seen
+        out[w] = work[result]
+
+
+def _merged(accumulator: Accumulator, states: States, found: States, first: Indices, last: Indices) -> States:
+    """The same for states that grow: the rows of each range are copied and put together."""
+    sizes = last - first
+    rows = np.repeat(first - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes) + np.arange(sizes.sum())
+    n = len(found)
+    both = found.joined(states.take(rows))
+    into = np.concatenate([np.arange(n), np.repeat(np.arange(n), sizes)])
+    accumulator.merge(both, into, np.arange(n, n + rows.size))
+    return both.keep(np.arange(n))

@@ -1,0 +1,340 @@
+"""What the command line accepts and refuses before it starts Spark."""
+
+import argparse
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+import windrow as wr
+from windrow.cli.main import main, make_parser
+from windrow.cli.options.files import Output, check_input, format_of
+from windrow.cli.options.schemes import as_aggregates, as_columns, as_comparison, as_duration, as_grid, make_scheme
+from windrow.errors import ColumnError, OutputError, SourceError, SpecError
+
+FRAMES = ["frames", "loops.parquet", "--on", "t"]
+ORDERED = ["--gap", "5", "--stream", "--ordered"]
+
+
+def scheme_of(*options: str) -> wr.Scheme:
+    return make_scheme(make_parser("frames").parse_args([*FRAMES, *options]))
+
+
+@pytest.fixture
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starting Spark is a failure of the test."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("windrow.cli.commands.frames.quiet_session", refuse)
+    monkeypatch.setattr("windrow.cli.commands.fill.quiet_session", refuse)
+    monkeypatch.setattr("windrow.cli.commands.stream.quiet_session", refuse)
+    monkeypatch.setattr("windrow.demo.stream.quiet_session", refuse)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--threshold", "speed < 40"], wr.Threshold("speed < 40")),
+        (
+            ["--threshold", "speed < 40", "--min-count", "3", "--min-duration", "3 minutes", "--nulls", "skip"],
+            wr.Threshold("speed < 40", min_count=3, min_duration="3 minutes", nulls="skip"),
+        ),
+        (
+            ["--threshold", "x > 2", "--close", "x < 1", "--segments", "--max-gap", "5"],
+            wr.Threshold("x > 2", close="x < 1", segments=True, max_gap=5),
+        ),
+        (["--boundary", "x=10,y=0:5:20"], wr.Boundary({"x": 10.0, "y": [0, 5, 20]})),
+        (["--boundary", "x=5:"], wr.Boundary({"x": [5]})),
+        (["--double-boundary", "x=10"], wr.DoubleBoundary({"x": 10})),
+        (["--delta", "dye=0.05"], wr.Delta({"dye": 0.05})),
+        (
+            ["--delta", "a=1, b=2", "--op", ">", "--reference", "first"],
+            wr.Delta({"a": 1, "b": 2}, op=">", reference="first"),
+        ),
+        (["--aggregate", "sum(volume) > 100"], wr.Aggregate(wr.sum("volume"), ">", 100)),
+        (["--aggregate", "count()>=5", "--max-gap", "1 hour"], wr.Aggregate(wr.count(), ">=", 5, max_gap="1 hour")),
+        (["--gap", "30 minutes"], wr.Gap("30 minutes")),
+        (["--gap", "2.5"], wr.Gap(2.5)),
+    ],
+)
+def test_options_make_the_scheme_they_describe(options: list[str], expected: wr.Scheme) -> None:
+    assert scheme_of(*options) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--gap", "5", "--min-count", "3"], "--min-count belongs to --threshold and means nothing with --gap"),
+        (["--threshold", "x > 1", "--op", "<"], "--op belongs to --delta and means nothing with --threshold"),
+        (["--delta", "x=1", "--segments"], "--segments belongs to --threshold and means nothing with --delta"),
+        (["--boundary", "x"], "'x' is not NAME=VALUE"),
+        (["--boundary", "x=1,x=2"], "column 'x' is given twice"),
+        (
+            ["--boundary", "x=wide"],
+            "--boundary: the width of 'x' must be a number such as 0.5, and 'wide' is no number",
+        ),
+        (["--boundary", "x=1,y=0:b"], "--boundary: a break point of 'y' must be a number such as 0.5, and 'b' is"),
+        (["--double-boundary", "x=a"], "--double-boundary: the width of 'x'"),
+        (["--delta", "x=a"], "--delta: the limit of 'x' must be a number such as 0.5, and 'a' is no number"),
+        (["--aggregate", "sum(x) > a"], "--aggregate: the limit of 'sum(x) > a' must be a number"),
+        (["--aggregate", "sum(*) > 1"], "only count takes '*'"),
+        (["--boundary", "x=5:1"], "rising"),
+        (["--delta", "x=-1"], "the limit of 'x' is -1.0"),
+        (["--aggregate", "volume > 100"], "is no condition on an aggregate"),
+        (["--aggregate", "medium(x) > 1"], "there is no aggregate 'medium'; there are center_of_mass, correlation"),
+        (["--aggregate", "median(x) > 1"], "median('x') cannot be compared with a limit tuple by tuple"),
+        (["--aggregate", "rank(x) > 1"], "--aggregate: rank wants a column and value; write it like 'rank(speed, 40)'"),
+        (["--aggregate", "rank(x, fast) > 1"], "--aggregate: 'fast' is no number; write it like 'rank(speed, 40)'"),
+        (["--aggregate", "slope(x) > 1"], "slope wants a column and other; write it like 'slope(speed, volume)'"),
+        (["--aggregate", "sum() > 1"], "sum() wants a column"),
+        (["--gap", "soon"], "'soon' is not a duration"),
+        (["--gap", "-5"], "negative"),
+        (["--gap", "2 months"], "no fixed length"),
+        (["--threshold", "speed <"], "cannot be parsed"),
+        (["--threshold", ""], "is empty"),
+        (["--threshold", "x > 1", "--min-count", "0"], "min_count: 0 is no number of tuples"),
+        (["--threshold", "x > 1", "--nulls", "ignore"], "'ignore' is not a policy"),
+        (["--delta", "x=1", "--nulls", "false"], "'false' is not a policy"),
+        (["--threshold", "x > 1", "--agg", "fast"], "'fast' is not NAME=FUNCTION(COLUMN)"),
+        (["--threshold", "x > 1", "--agg", "a=min(x)", "a=max(x)"], "two results are named 'a'"),
+        (["--threshold", "x > 1", "--by", "a,,b"], "names an empty column"),
+        (["--threshold", "x > 1", "--limit", "0"], "--limit: 0"),
+        (["--threshold", "x > 1", "--overwrite"], "--overwrite means nothing without --out"),
+        (["--threshold", "x > 1", "--format", "csv"], "--format means nothing without --out"),
+        (["--gap", "5", "--watermark", "10 seconds"], "--watermark means nothing without --stream"),
+        (["--gap", "5", "--ordered"], "--ordered means nothing without --stream"),
+        (["--gap", "5", "--late", "drop"], "--late means nothing without --stream"),
+        (["--gap", "5", "--once"], "--once means nothing without --stream"),
+        (["--gap", "5", "--stream"], "--stream: nothing tells how far rows may be out of order; give --watermark"),
+        ([*ORDERED, "--watermark", "1 hour"], "--watermark: '1 hour' means nothing with --ordered"),
+        (["--gap", "5", "--ahead", "1 hour"], "--ahead means nothing without --stream"),
+        ([*ORDERED, "--ahead", "1 hour"], "--ahead: '1 hour' has no effect with --ordered"),
+        (["--gap", "5", "--stream", "--watermark", "1 hour", "--ahead", "soon"], "--ahead: 'soon'"),
+        (["--gap", "5", "--stream", "--watermark", "1 hour", "--ahead=-1 hour"], "--ahead: '-1 hour' is negative"),
+        (["--gap", "5", "--stream", "--watermark", "soon"], "--watermark: 'soon'"),
+        (["--gap", "5", "--stream", "--watermark", "10"], "--watermark: '10'"),
+        (["--gap", "5", "--stream", "--watermark", "2 months"], "--watermark: '2 months': a month has no fixed length"),
+        (["--gap", "5", "--stream", "--watermark=-1 hour"], "--watermark: '-1 hour' is negative"),
+        ([*ORDERED, "--flush"], "--flush means nothing without --once"),
+        ([*ORDERED, "--plan", "native"], "--plan: 'native' is for tables"),
+        ([*ORDERED, "--limit", "0"], "--limit: 0"),
+        ([*ORDERED, "--overwrite"], "--overwrite means nothing without --out"),
+        (ORDERED, "there is no file in it yet, and the first ones tell the columns and their types"),
+    ],
+)
+@pytest.mark.usefixtures("no_spark")
+def test_a_wrong_option_is_one_line_and_exit_code_2(
+    options: list[str], said: str, tmp_path: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["frames", str(tmp_path), "--on", "t", *options]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("windrow: error: ")
+    assert captured.err.count("\n") == 1
+    assert said in captured.err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ([], "COMMAND"),
+        (["frame"], "invalid choice: 'frame'"),
+        (FRAMES, "one of the arguments --threshold"),
+        ([*FRAMES, "--gap", "5", "--threshold", "x > 1"], "not allowed with argument"),
+        (["frames", "loops.parquet", "--gap", "5"], "--on"),
+        ([*FRAMES, "--gap", "5", "--plan", "magic"], "invalid choice: 'magic'"),
+        ([*FRAMES, "--gap", "5", "--thresh", "x > 1"], "unrecognized arguments"),
+        (["fill", "jams.csv", "--on", "t"], "INPUT"),
+        (["demo", "--detectors", "many"], "invalid int value"),
+        (["demo", "--every", "2"], "--every means nothing without --stream"),
+        (["demo", "--stream", "--seconds", "-1"], "--seconds: -1 is no number of seconds"),
+        ([*FRAMES, *ORDERED, "--late", "keep"], "invalid choice: 'keep'"),
+    ],
+)
+def test_usage_errors_are_one_line_too(line: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(line) == 2
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.err.startswith("windrow: error: ")
+    assert captured.err.count("\n") == 1
+
+
+def test_help_and_version_succeed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("windrow ")
+    assert main(["frames", "--help"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Custom schemes, written in Python" in told
+    for option in ("--threshold", "--boundary", "--double-boundary", "--delta", "--aggregate", "--gap", "--explain"):
+        assert option in told
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_missing_input_is_refused_before_spark_starts(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["frames", f"{tmp_path}/none.csv", "--on", "t", "--gap", "5"]) == 2
+    assert "none.csv: there is no such file or folder" in capsys.readouterr().err
+    assert main(["fill", f"{tmp_path}/none.csv", str(tmp_path), "--on", "t"]) == 2
+    assert "none.csv: there is no such file or folder" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_an_existing_output_is_refused_before_spark_starts(
+    tmp_path: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["frames", str(tmp_path), "--on", "t", "--gap", "5", "--out", str(tmp_path)]) == 2
+    assert f"--out: {tmp_path} is the input {tmp_path}; choose another path" in capsys.readouterr().err
+    assert main(["frames", f"{tmp_path}/*.csv", "--on", "t", "--gap", "5", "--out", str(tmp_path)]) == 2
+    assert "exists already; give --overwrite to replace it" in capsys.readouterr().err
+
+
+@pytest.fixture
+def landing(tmp_path: Path) -> Path:
+    """A folder in which a file has landed."""
+    folder = tmp_path / "landing"
+    folder.mkdir()
+    (folder / "a.parquet").touch()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--out", "file"], "--out: file is a file; a stream is written to a folder"),
+        (["--out", "other"], "holds no run to go on with; give --overwrite to replace it"),
+        (["--out", "none/jams"], "--out: none/jams: there is no folder"),
+        (["--out", "s3a://bucket/jams"], "on this machine"),
+        (["--out", "landing/jams"], "--out: landing/jams lies inside the input landing; choose another path"),
+        (["--out", ".", "--overwrite"], "--out: . contains the input landing; choose another path"),
+        (["--out", "other", "--overwrite"], "cannot have written it: it contains 'mine'; choose another path"),
+        (["--checkpoint", "landing"], "--checkpoint: "),
+        (["--checkpoint", "file"], "--checkpoint: file is no folder on this machine"),
+        (["--checkpoint", "none/state"], "--checkpoint: none/state: there is no folder"),
+        (["--out", "new", "--overwrite", "--checkpoint", "earlier"], "--overwrite: it begins anew, and --checkpoint"),
+    ],
+)
+@pytest.mark.usefixtures("no_spark")
+def test_a_place_that_is_unfit_for_a_stream_is_refused_before_spark_starts(
+    options: list[str],
+    said: str,
+    landing: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(landing.parent)
+    Path("file").touch()
+    for folder, inside in (("other", "mine"), ("earlier", "metadata")):
+        Path(folder).mkdir()
+        Path(folder, inside).touch()
+    assert main(["frames", "landing", "--on", "t", *ORDERED, *options]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
+    assert Path("other", "mine").exists()
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_stream_wants_a_folder(landing: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["frames", str(landing / "a.parquet"), "--on", "t", *ORDERED]) == 2
+    assert "it is a file; --stream wants the folder in which files land" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_the_rest_of_another_day_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "stream").mkdir()
+    (tmp_path / "stream" / "day.json").write_text('{"detectors": 12, "seed": 3}')
+    assert main(["demo", "--stream", "--detectors", "8", "--out", str(tmp_path)]) == 2
+    assert "holds a day begun with --detectors 12 --seed 3; give these" in capsys.readouterr().err
+
+
+def test_outputs_are_checked() -> None:
+    with pytest.raises(OutputError, match="there is no folder"):
+        Output.of("/no/such/folder/jams.csv", None, overwrite=False)
+    with pytest.raises(OutputError, match="on this machine"):
+        Output.of("s3a://bucket/jams", None, overwrite=False)
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "form"),
+    [
+        ("a.parquet", None, "parquet"), ("a.CSV", None, "csv"), ("a.jsonl", None, "json"), ("a.json.gz", None, "json"),
+        ("folder/", None, "parquet"), ("folder.csv/", None, "csv"), ("a.csv", "json", "json"),
+        ("s3a://b/a.csv", None, "csv"),
+    ],
+)  # fmt: skip
+def test_formats_are_told_by_name_unless_said(path: str, given: str | None, form: str) -> None:
+    assert format_of(path, given) == form
+
+
+def test_a_file_whose_name_tells_nothing_needs_a_format(tmp_path: object) -> None:
+    path = f"{tmp_path}/loops.dat"
+    Path(path).touch()
+    with pytest.raises(SpecError, match="its name does not say what it is"):
+        format_of(path, None)
+    with pytest.raises(SourceError):
+        check_input(f"{tmp_path}/other.dat")
+    check_input(f"{tmp_path}/*.dat")
+
+
+def test_texts_become_values() -> None:
+    assert [as_duration(text) for text in ("5", "2.5", "3 minutes")] == [5, 2.5, "3 minutes"]
+    assert as_columns(["a, b", "c"]) == ["a", "b", "c"]
+    assert as_columns(None) is None
+    assert as_grid("k=v=3", "--boundary") == {"k=v": 3.0}
+    assert as_comparison(" mean( x y ) <= 1e3 ") == (wr.mean("x y"), "<=", 1000.0)
+    assert as_aggregates(["n=count(*)", "top = MAX(speed)"]) == {"n": wr.count(), "top": wr.max("speed")}
+    with pytest.raises(ColumnError):
+        as_aggregates(["n=count()", "n=sum(x)"])
+
+
+def test_an_unexpected_error_is_exit_code_1_and_debug_tells_more(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("the moon\nis full")
+
+    monkeypatch.setattr("windrow.cli.commands.demo.run_demo", fail)
+    assert main(["demo"]) == 1
+    assert capsys.readouterr().err == "windrow: unexpected error: RuntimeError: the moon (--debug shows more)\n"
+    assert main(["demo", "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("raised", "code"), [(KeyboardInterrupt, 130), (BrokenPipeError, 141)])
+def test_interruptions_have_codes_of_their_own(
+    raised: type[BaseException], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise raised
+
+    monkeypatch.setattr("windrow.cli.commands.demo.run_demo", interrupt)
+    monkeypatch.setattr("windrow.cli.main.silence_stdout", lambda: None)
+    assert main(["demo"]) == code
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "said"), [(signal.SIGTERM, 143, "terminated"), (signal.SIGINT, 130, "interrupted")]
+)
+def test_a_signal_is_reported_whatever_fails_after_it(
+    sent: signal.Signals, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def call(*_: object, **__: object) -> None:
+        try:
+            os.kill(os.getpid(), sent)
+            time.sleep(10)
+        finally:
+            raise ConnectionError("the answer from Java is empty")
+
+    monkeypatch.setattr("windrow.cli.commands.demo.run_demo", call)
+    assert main(["demo"]) == code
+    assert capsys.readouterr().err == f"windrow: {said}\n"
+
+
+def test_the_namespace_has_a_value_for_every_option() -> None:
+    args = make_parser("frames").parse_args([*FRAMES, "--gap", "5"])
+    assert isinstance(args, argparse.Namespace)
+    assert (args.plan, args.nulls_on, args.limit, args.explain, args.overwrite) == ("auto", "error", 20, False, False)

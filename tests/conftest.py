@@ -1,0 +1,98 @@
+"""Settings and fixtures of all tests: one Spark session and one Redis server per process, started when first used.
+
+HYPOTHESIS_PROFILE=thorough tries many more examples. There is no deadline: the first example may compile a kernel.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    import redis
+    from pyspark.sql import SparkSession
+
+    from cluster import Cluster
+
+COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("core", max_examples=120, **COMMON)
+settings.register_profile("thorough", max_examples=3000, **COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "core"))
+
+SUPPORT = str(Path(__file__).parent / "support")
+
+LONGEST = (
+    "test_redis_killed",
+    "test_everywhere",
+    "test_stream_killed",
+    "test_fill_stream",
+    "test_cli_stream",
+    "test_checkpoint_kinds",
+    "test_stream_frames",
+    "test_migrate",
+    "test_slide",
+    "test_seams",
+    "test_saved",
+    "test_synopses_samples",
+)
+"""The files that take longest, longest first: started last, one of them would keep a process busy after the others."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    place = {name: i for i, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    import windrow as wr
+    from windrow.spark.sessions import THROUGHPUT
+
+    # Spark's workers must find the functions of `cases.py`, as they must find any module of a user's own.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SUPPORT, os.environ.get("PYTHONPATH")]))
+    # Tests are over before Java's second compiler has paid for itself.
+    session = wr.session(config={"spark.driver.extraJavaOptions": f"{THROUGHPUT} -XX:TieredStopAtLevel=1"})
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def few_buckets(monkeypatch) -> None:
+    """Each bucket costs a round trip in each batch, and the streams of tests are small."""
+    for module in ("assembly", "streams.fill_operator", "streams.operator", "streams.options"):
+        owner = importlib.import_module(f"windrow.spark.{module}")
+        if hasattr(owner, "BUCKETS"):
+            monkeypatch.setattr(owner, "BUCKETS", 4)
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory) -> Iterator[str]:
+    from redis_server import redis_server
+
+    with redis_server(tmp_path_factory.mktemp("redis")) as url:
+        yield url
+
+
+@pytest.fixture
+def store(redis_url) -> Iterator[redis.Redis]:
+    """A client of the server, in which there is nothing yet."""
+    import redis
+
+    with redis.Redis.from_url(redis_url, decode_responses=True) as client:
+        client.flushall()
+        yield client
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    from cluster import Cluster
+
+    made = Cluster(tmp_path)
+    yield made
+    made.stop()

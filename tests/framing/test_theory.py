@@ -1,0 +1,373 @@
+"""The definitions by brute force, and what each scheme declares of itself held to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import windrow as wr
+from streams import SPECIFICATIONS, Sample, samples
+from windrow.errors import DataError
+from windrow.framing.schemes import SCHEMES
+from windrow.framing.theory.brute_force import Frame, StreamTuple, candidate_frames, final_frames, settle_nulls
+from windrow.framing.theory.intervals import (
+    Framing,
+    Interval,
+    framings,
+    has_sub_interval_closure,
+    has_super_interval_closure,
+    has_union_closure,
+    is_covering,
+    is_drained,
+    is_maximal,
+    is_maximal_from_its_start,
+    is_minimal,
+    is_minimal_from_its_start,
+    is_overlapping,
+    is_partitioning,
+    is_saturated,
+    is_separated,
+    is_unique,
+    possible_frames,
+)
+
+
+def intervals(*pairs: tuple[int, int]) -> list[Interval]:
+    return [Interval(*pair) for pair in pairs]
+
+
+def values(*numbers: float) -> list[StreamTuple]:
+    return [StreamTuple(i, {"x": x}) for i, x in enumerate(numbers)]
+
+
+# Definition 2 and the checkers, by hand.
+
+
+def test_possible_frames_are_all_intervals_of_consecutive_tuples() -> None:
+    assert possible_frames(3) == intervals((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+    assert possible_frames(0) == []
+
+
+@pytest.mark.parametrize(
+    ("pairs", "union", "sub", "super_"),
+    [
+        ([], True, True, True),
+        ([(0, 0), (0, 1), (1, 1)], True, True, False),
+        ([(0, 1), (0, 2)], True, False, True),
+        ([(0, 1), (1, 2)], False, False, False),
+        ([(0, 0), (0, 1), (1, 1), (1, 2), (2, 2)], False, True, False),
+        ([(0, 0), (2, 2)], True, True, False),
+        ([(1, 1)], True, True, False),
+    ],
+)
+def test_closures_of_three_tuples(pairs: list[tuple[int, int]], union: bool, sub: bool, super_: bool) -> None:
+    candidates = intervals(*pairs)
+    assert has_union_closure(candidates) == union
+    assert has_sub_interval_closure(candidates) == sub
+    assert has_super_interval_closure(candidates, 3) == super_
+
+
+def test_labels_do_not_matter_to_closures() -> None:
+    candidates = [Interval(0, 1, (1,)), Interval(1, 2, (2,)), Interval(0, 2, (3,))]
+    assert has_union_closure(candidates)
+
+
+def test_a_frame_is_maximal_unless_a_candidate_of_its_label_contains_it() -> None:
+    candidates = [Interval(0, 1), Interval(1, 1), Interval(0, 3, (1,))]
+    assert is_maximal([Interval(0, 1)], candidates)
+    assert not is_maximal([Interval(0, 1), Interval(1, 1)], candidates)
+
+
+def test_a_frame_is_minimal_unless_it_contains_a_candidate_of_its_label() -> None:
+    candidates = [Interval(0, 1), Interval(1, 1), Interval(0, 0, (1,))]
+    assert is_minimal([Interval(1, 1)], candidates)
+    assert not is_minimal([Interval(0, 1)], candidates)
+
+
+def test_from_its_start_only_candidates_with_the_same_first_tuple_count() -> None:
+    candidates = intervals((0, 2), (1, 2), (1, 1))
+    assert is_maximal_from_its_start(intervals((1, 2)), candidates)
+    assert not is_maximal_from_its_start(intervals((1, 1)), candidates)
+    assert is_minimal_from_its_start(intervals((0, 2)), candidates)
+    assert not is_minimal_from_its_start(intervals((1, 2)), candidates)
+
+
+def test_a_framing_covers_when_no_tuple_of_a_candidate_is_left_out() -> None:
+    assert is_covering(intervals((0, 1), (2, 2)), intervals((1, 2)))
+    assert not is_covering(intervals((0, 1)), intervals((1, 2)))
+
+
+def test_a_framing_is_drained_when_every_frame_is_needed() -> None:
+    def covers(framing: Framing) -> bool:
+        return is_covering(framing, intervals((0, 3)))
+
+    assert is_drained(intervals((0, 2), (2, 3)), covers)
+    assert not is_drained(intervals((0, 2), (2, 3), (1, 1)), covers)
+    assert not is_drained(intervals((0, 2)), covers)
+
+
+def test_a_framing_is_saturated_when_no_candidate_can_be_added() -> None:
+    candidates = intervals((0, 1), (1, 2), (3, 3))
+
+    def is_disjoint(framing: Framing) -> bool:
+        return not is_overlapping(framing)
+
+    assert is_saturated(intervals((0, 1), (3, 3)), candidates, is_disjoint)
+    assert not is_saturated(intervals((0, 1)), candidates, is_disjoint)
+    assert not is_saturated(intervals((0, 1), (1, 2), (3, 3)), candidates, is_disjoint)
+
+
+def test_separated_overlapping_and_partitioning() -> None:
+    apart, touching, sharing = intervals((0, 0), (2, 3)), intervals((2, 3), (0, 1)), intervals((0, 2), (2, 3))
+    assert [is_separated(framing) for framing in (apart, touching, sharing)] == [True, False, False]
+    assert [is_overlapping(framing) for framing in (apart, touching, sharing)] == [False, False, True]
+    assert [is_partitioning(framing, range(4)) for framing in (apart, touching, sharing)] == [False, True, False]
+    assert is_partitioning(apart, [0, 2, 3])
+
+
+def test_unique_means_that_exactly_one_framing_satisfies_the_conditions() -> None:
+    candidates = intervals((0, 0), (0, 1), (1, 1))
+    assert is_unique(candidates, lambda framing: is_covering(framing, candidates) and is_maximal(framing, candidates))
+    assert not is_unique(candidates, lambda framing: is_covering(framing, candidates))
+    assert not is_unique(candidates, lambda framing: len(framing) > 3)
+
+
+# Lemma 2, read with care.
+
+
+def test_among_all_candidates_maximal_delta_frames_overlap() -> None:
+    candidates = candidate_frames(wr.Delta({"x": 4}), values(0, 3, 6))
+    found = framings(candidates, lambda framing: is_maximal(framing, candidates) and is_covering(framing, candidates))
+    assert list(found) == [tuple(intervals((0, 1), (1, 2)))]
+
+
+def test_among_all_candidates_maximal_covering_drained_delta_frames_are_not_unique() -> None:
+    candidates = candidate_frames(wr.Delta({"x": 4}), values(0, 3, 6, 9, 12))
+    maximal = [candidate for candidate in candidates if is_maximal([candidate], candidates)]
+    found = set(framings(maximal, lambda framing: is_drained(framing, lambda rest: is_covering(rest, candidates))))
+    assert found == {tuple(intervals((0, 1), (1, 2), (3, 4))), tuple(intervals((0, 1), (2, 3), (3, 4)))}
+
+
+def test_lemma_2_takes_the_first_possible_frame_and_then_the_next_from_where_it_ended() -> None:
+    frames = final_frames(wr.Delta({"x": 4}), values(0, 3, 6, 9, 12))
+    assert [frame.interval for frame in frames] == intervals((0, 1), (2, 3), (4, 4))
+    frames = final_frames(wr.Delta({"x": 4}, op=">"), values(0, 3, 6, 9, 12))
+    assert frames == [Frame((0, 1, 2), 2), Frame((3, 4), None, complete=False)]
+
+
+# What each scheme declares.
+
+
+@dataclass
+class Case:
+    """A stream framed by a scheme."""
+
+    scheme: wr.Scheme
+    stream: list[StreamTuple]
+
+    def __post_init__(self) -> None:
+        frames = final_frames(self.scheme, self.stream)
+        self.framing = [frame.interval for frame in frames]
+        self.complete = [frame.interval for frame in frames if frame.complete]
+        self.candidates = candidate_frames(self.scheme, self.stream)
+
+    @property
+    def follows_lemma_2(self) -> bool:
+        return isinstance(self.scheme, wr.Delta | wr.Aggregate)
+
+    @property
+    def tuples(self) -> list[int]:
+        return [i for i, t in enumerate(self.stream) if not t.breaks]
+
+    def covers(self, framing: Framing) -> bool:
+        """Whether frames, with the incomplete rests, cover the candidates."""
+        rests = [interval for interval in self.framing if interval not in self.complete]
+        return is_covering([*framing, *rests], self.candidates)
+
+    def is_maximal(self, framing: Framing) -> bool:
+        return (is_maximal_from_its_start if self.follows_lemma_2 else is_maximal)(framing, self.candidates)
+
+    def is_minimal(self, framing: Framing) -> bool:
+        return (is_minimal_from_its_start if self.follows_lemma_2 else is_minimal)(framing, self.candidates)
+
+
+PROPERTIES: dict[str, Callable[[Case], bool]] = {
+    "drained": lambda case: is_drained(case.complete, case.covers),
+    "saturated": lambda case: is_saturated(case.complete, case.candidates, case.is_maximal),
+    "maximal": lambda case: case.is_maximal(case.complete),
+    "minimal": lambda case: case.is_minimal(case.complete),
+    "separated": lambda case: is_separated(case.framing),
+    "partitioning": lambda case: is_partitioning(case.framing, case.tuples),
+    "covering": lambda case: is_covering(case.framing, case.candidates),
+    "overlapping": lambda case: is_overlapping(case.framing) or not case.tuples,
+}
+"""All but `unique`, which has a test of its own."""
+
+CLOSURES: dict[str, Callable[[Case], bool]] = {
+    "union": lambda case: has_union_closure(case.candidates),
+    "sub-interval": lambda case: has_sub_interval_closure(case.candidates),
+    "super-interval": lambda case: has_super_interval_closure(case.candidates, len(case.stream)),
+}
+
+DEFINED = [kind for kind in SCHEMES if kind is not wr.Custom]
+"""The schemes that have candidate frames; `Custom` declares nothing."""
+
+
+def drawn_case(kind: type[wr.Scheme], data: st.DataObject, max_size: int) -> Case:
+    """A random scheme over a random stream that meets its assumptions: no negative terms where a sum must not fall."""
+    scheme = data.draw(SPECIFICATIONS[kind])
+    sample: Sample = data.draw(samples(scheme, max_size=max_size))
+    if isinstance(scheme, wr.Aggregate) and scheme.aggregate.monotonic == "non-negative":
+        sample = Sample(sample.on, {**sample.columns, "x": [x and abs(x) for x in sample.columns["x"]]})
+    try:
+        return Case(scheme, settle_nulls(scheme, sample.stream))
+    except DataError:
+        assume(False)
+        raise
+
+
+@pytest.mark.parametrize("kind", DEFINED, ids=lambda kind: kind.__name__)
+@given(data=st.data())
+def test_declared_closures_and_properties_hold(kind: type[wr.Scheme], data: st.DataObject) -> None:
+    case = drawn_case(kind, data, max_size=8)
+    for closure in case.scheme.closure:
+        assert CLOSURES[closure](case), closure
+    for name in case.scheme.properties - {"unique"}:
+        assert PROPERTIES[name](case), name
+
+
+def allowed_frames(case: Case) -> tuple[list[Interval], list[Interval]]:
+    """The candidates that are maximal or minimal, as the scheme wants, and the rests that become no minimal frame."""
+    minimal = case.follows_lemma_2 and not case.scheme.is_maximal  # type: ignore[attr-defined]
+    extreme = case.is_minimal if minimal else case.is_maximal
+    chosen = [candidate for candidate in case.candidates if extreme([candidate])]
+    gap = wr.Gap(10**6, max_gap=case.scheme.max_gap)
+    stretches = candidate_frames(gap, case.stream) if minimal else set()
+    rests = [
+        Interval(*stretch[:2], (-1,))
+        for stretch in stretches
+        if is_maximal_from_its_start([stretch], stretches)
+        and not any(stretch.contains(c) and c.first == stretch.first for c in case.candidates)
+    ]
+    return chosen, rests
+
+
+@pytest.mark.parametrize("kind", DEFINED, ids=lambda kind: kind.__name__)
+@given(data=st.data())
+def test_the_framing_is_the_only_one_that_satisfies_the_conditions(kind: type[wr.Scheme], data: st.DataObject) -> None:
+    case = drawn_case(kind, data, max_size=4)
+    assume("unique" in case.scheme.properties)
+    chosen, rests = allowed_frames(case)
+
+    def holds(framing: Framing) -> bool:
+        if not is_covering(framing, case.candidates):
+            return False
+        if "saturated" in case.scheme.properties:
+            return is_saturated(framing, case.candidates, case.is_maximal)
+        if rests and not is_partitioning(framing, case.tuples):
+            return False
+        return not (case.follows_lemma_2 and is_overlapping(framing))
+
+    found = [{interval[:2] for interval in framing} for framing in framings([*chosen, *rests], holds)]
+    assert found == [{interval[:2] for interval in case.framing}]
+
+
+def trues(*flags: bool, step: int = 1) -> list[StreamTuple]:
+    return [StreamTuple(i * step, {"hit": flag, "stop": not flag, "x": float(flag)}) for i, flag in enumerate(flags)]
+
+
+NULL = StreamTuple(1, {"x": None}, breaks=True)
+TIED = [StreamTuple(0, {"x": 0.0}), StreamTuple(0, {"x": 2.0}), StreamTuple(1, {"x": 0.0})]
+BROKEN = [StreamTuple(0, {"x": 0.0}), NULL, StreamTuple(2, {"x": 3.0})]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "closure", "stream"),
+    [
+        (wr.Threshold("hit", min_count=2), "sub-interval", trues(True, True)),
+        (wr.Threshold("hit"), "super-interval", trues(True, False)),
+        (wr.Boundary({"x": 1.0}), "super-interval", trues(True, False)),
+        (wr.Gap(1), "super-interval", trues(True, True, step=2)),
+        (wr.DoubleBoundary({"x": 1.0}), "union", values(1, 2, 3)),
+        (wr.DoubleBoundary({"x": 1.0}), "super-interval", values(1, 2, 3)),
+        (wr.Delta({"x": 2}), "union", values(0, 2, 4)),
+        (wr.Delta({"x": 2}), "super-interval", values(0, 2, 4)),
+        (wr.Delta({"x": 2}, op=">"), "sub-interval", values(0, 3)),
+        (
+            wr.Delta({"x": 2}, op=">=", max_gap=0),
+            "super-interval",
+            TIED,
+        ),
+        (wr.Delta({"x": 0}, op=">=", nulls="break"), "super-interval", BROKEN),
+        (wr.Delta({"x": 2}, reference="first"), "sub-interval", values(2, 0, 4)),
+        (wr.Delta({"x": 2}, op=">", reference="first"), "super-interval", values(2, 0, 3)),
+        (wr.Aggregate(wr.sum("x"), "<=", 2), "union", values(1, 1, 1)),
+        (wr.Aggregate(wr.sum("x"), ">=", 2), "sub-interval", values(1, 1, 1)),
+        (wr.Aggregate(wr.sum("x"), ">=", 0, nulls="break"), "super-interval", BROKEN),
+        (wr.Aggregate(wr.mean("x"), "<", 2), "sub-interval", values(0, 3)),
+        (wr.Aggregate(wr.mean("x"), ">", 2), "super-interval", values(0, 3)),
+    ],
+    ids=repr,
+)
+def test_a_closure_that_is_not_declared_has_a_counterexample(
+    scheme: wr.Scheme, closure: str, stream: list[StreamTuple]
+) -> None:
+    assert closure not in scheme.closure
+    assert not CLOSURES[closure](Case(scheme, stream))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "name", "stream"),
+    [
+        (wr.Threshold("hit", max_gap=1), "separated", trues(True, True, step=2)),
+        (wr.Threshold("hit"), "partitioning", trues(True, False)),
+        (wr.Threshold("hit", segments=True), "separated", trues(True, False)),
+        (wr.Boundary({"x": 1.0}), "separated", values(1, 2)),
+        (wr.Gap(1), "separated", trues(True, True, step=2)),
+        (wr.DoubleBoundary({"x": 1.0}), "drained", values(1)),
+        (wr.DoubleBoundary({"x": 1.0}), "partitioning", values(1)),
+        (wr.Delta({"x": 2}), "separated", values(0, 3)),
+        (wr.Aggregate(wr.sum("x"), "<", 2), "partitioning", values(3, 1)),
+        (wr.Aggregate(wr.mean("x"), "<", 2), "partitioning", values(3, 0)),
+        (wr.Aggregate(wr.variance("x"), "<", 2), "separated", values(0, 5)),
+    ],
+    ids=repr,
+)
+def test_a_property_that_is_not_declared_has_a_counterexample(
+    scheme: wr.Scheme, name: str, stream: list[StreamTuple]
+) -> None:
+    assert name not in scheme.properties
+    assert not PROPERTIES[name](Case(scheme, stream))
+
+
+def test_what_aggregate_frames_of_a_sum_declare_needs_terms_that_are_not_negative() -> None:
+    case = Case(wr.Aggregate(wr.sum("x"), "<=", 2), values(2, -1, 3))
+    assert not has_sub_interval_closure(case.candidates)
+    assert not is_covering(case.framing, case.candidates)
+
+
+def test_delta_frames_are_maximal_from_their_start_but_not_among_all_candidates() -> None:
+    case = Case(wr.Delta({"x": 4}), values(0, 3, 6))
+    assert is_maximal_from_its_start(case.framing, case.candidates)
+    assert not is_maximal(case.framing, case.candidates)
+    case = Case(wr.Delta({"x": 4}, op=">"), values(0, 0, 5))
+    assert is_minimal_from_its_start(case.framing, case.candidates)
+    assert not is_minimal(case.framing, case.candidates)
+
+
+@given(data=st.data())
+def test_every_tuple_is_in_exactly_two_double_boundary_frames(data: st.DataObject) -> None:
+    case = drawn_case(wr.DoubleBoundary, data, max_size=8)
+    assert all(sum(i in frame.extent for frame in case.framing) == 2 for i in case.tuples)
+
+
+def test_schemes_without_a_local_condition_have_no_candidates() -> None:
+    def never(t, s):  # type: ignore[no-untyped-def]
+        return False
+
+    with pytest.raises(NotImplementedError, match="Custom"):
+        candidate_frames(wr.Custom(["x"], open=never, close=never), values(1))

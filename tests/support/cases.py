@@ -1,0 +1,186 @@
+"""Tables and queries that every engine must frame alike, and the frames they must find."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import windrow as wr
+from windrow.aggregates import AggregateFunction
+from windrow.framing.query import FrameQuery, frames_table
+from windrow.predicates.parse import parse_predicate
+from windrow.rows.query import Layout, Reader
+
+Rows = list[tuple[Any, ...]]
+CLOCK_CHANGE, STEPS_BEFORE = 1_711_846_800_000_000, 300
+"""When clocks skip an hour in Berlin, and where that is among the steps of a table."""
+
+
+class Spread(wr.AggregateFunction):
+    """The largest minus the smallest value, as a user would write it."""
+
+    @staticmethod
+    def zero():
+        return (math.inf, -math.inf)
+
+    @staticmethod
+    def add(s, x):
+        return (min(s[0], x), max(s[1], x))
+
+    @staticmethod
+    def merge(a, b):
+        return (min(a[0], b[0]), max(a[1], b[1]))
+
+    @staticmethod
+    def finish(s):
+        return s[1] - s[0]
+
+
+def opens(t, s):
+    if t.x > s.high + 0.5:
+        s.high = t.x
+        return True
+    return False
+
+
+def closes(t, s):
+    return t.x < s.high - 1.0
+
+
+AGGREGATES: dict[str, AggregateFunction] = {
+    "n": wr.count(),
+    "known": wr.count("v"),
+    "total": wr.sum("v"),
+    "average": wr.mean("x"),
+    "least": wr.min("v"),
+    "most": wr.max("x"),
+    "opening": wr.first("v"),
+    "closing": wr.last("x"),
+    "spread": wr.variance("x"),
+}
+
+QUERIES: dict[str, wr.Scheme] = {
+    "threshold": wr.Threshold("x > 0.5"),
+    "threshold with minimums": wr.Threshold("x > 0.5", min_count=3, min_duration=4),
+    "threshold with a gap": wr.Threshold("x > 0.5 or v < 3", max_gap=2),
+    "threshold that skips nulls": wr.Threshold("x > 0.5", nulls="skip"),
+    "hysteresis": wr.Threshold("x > 1", close="x < 0"),
+    "segments": wr.Threshold("x > 0.5", min_count=4, segments=True),
+    "boundary": wr.Boundary({"x": 0.5}),
+    "grid that breaks at nulls": wr.Boundary({"x": [-0.5, 0.5], "v": 5}, nulls="break", max_gap=3),
+    "double boundary": wr.DoubleBoundary({"x": 0.75}),
+    "delta": wr.Delta({"x": 0.8}),
+    "delta to the first": wr.Delta({"x": 0.8, "v": 9}, op=">", reference="first"),
+    "aggregate": wr.Aggregate(wr.sum("v"), ">", 25),
+    "maximal aggregate": wr.Aggregate(wr.count(), "<=", 7, max_gap=3),
+    "gap": wr.Gap(2),
+    "custom": wr.Custom(["x"], open=opens, close=closes, state={"high": -9.0}),
+}
+
+
+def table(rows: int, groups: int, seed: int = 7, skew: float = 2.0) -> pa.Table:
+    """Random walks of groups of very different size, with ties, gaps, nulls, NaN; in random order."""
+    rng = np.random.default_rng(seed)
+    g = (groups * rng.random(rows) ** skew).astype(np.int64)
+    t = np.sort(rng.integers(0, 2 * rows, rows)) // groups
+    x = np.empty(rows)
+    level = rng.normal(0, 1, groups)
+    for i in range(rows):
+        level[g[i]] = 0.9 * level[g[i]] + rng.normal(0, 0.6)
+        x[i] = round(level[g[i]], 2)
+    v = rng.integers(0, 10, rows)
+    gone = rng.random(rows)
+    made = pa.table(
+        {
+            "g": pa.array(g),
+            "t": pa.array(t),
+            "x": pa.array(np.where(gone < 0.02, np.nan, x), mask=(gone > 0.02) & (gone < 0.05)),
+            "v": pa.array(v, mask=gone > 0.95),
+            "text": pa.array([f"payload {i}" for i in range(rows)]),
+        }
+    )
+    return made.take(pa.array(rng.permutation(rows)))
+
+
+def on_the_clock(data: pa.Table) -> pa.Table:
+    """The same with `t` as instants, ten minutes for each step, around a night in which clocks change in Berlin."""
+    micros = CLOCK_CHANGE + 600_000_000 * (pc.subtract(data.column("t"), STEPS_BEFORE)).to_numpy()
+    return data.set_column(data.column_names.index("t"), "t", pa.array(micros).cast(pa.timestamp("us", "UTC")))
+
+
+def in_minutes(scheme: wr.Scheme) -> wr.Scheme:
+    """A scheme with the durations that its numbers have in `on_the_clock`."""
+    numbers = {name: getattr(scheme, name, None) for name in ("gap", "max_gap", "min_duration")}
+    return replace(scheme, **{name: f"{10 * n} minutes" for name, n in numbers.items() if n is not None})
+
+
+def with_outages(rows: int, groups: int) -> pa.Table:
+    """As `table`, with a long silence of all groups, and hours in which an attribute is missing everywhere."""
+    made = table(rows, groups)
+    t = made.column("t").to_numpy()
+    last = int(t.max())
+    dark = (t > last // 3) & (t < last // 2)
+    t = np.where(t > 2 * last // 3, t + last, t)
+    x = pc.if_else(pa.array(dark), pa.scalar(None, pa.float64()), made.column("x"))
+    return made.set_column(1, "t", pa.array(t)).set_column(2, "x", x)
+
+
+def frame_locally(
+    data: pa.Table,
+    scheme: wr.Scheme,
+    on: str,
+    by: Sequence[str],
+    agg: Mapping[str, AggregateFunction],
+    order_by: Sequence[str] = (),
+) -> pa.Table:
+    """The frames by the kernel alone, over rows sorted by plain Python."""
+    types = {name: data.schema.field(name).type for name in data.column_names}
+    evaluate = {name: parse_predicate(text).compile(data.schema) for name, text in scheme.predicates.items()}
+    request = FrameQuery(scheme, on, tuple(by), tuple(order_by), dict(agg), types)
+    layout = Layout(on, request.by, evaluate, {n: n for n in scheme.attributes}, tuple(request.values))
+    keys = [data.column(name) for name in (*by, on, *order_by)]
+    keys += [truth(data) for truth in evaluate.values()]
+    keys += [data.column(name) for name in (*scheme.attributes, *filter(None, request.values))]
+    order = sorted(range(data.num_rows), key=_sort_key([key.to_pylist() for key in keys]))
+    reader, framer = Reader(request, layout), request.framer()
+    closed = framer.process(reader.read(data.take(pa.array(order, pa.int64())).combine_chunks()))
+    found = [frames_table(request, reader.directory.keys(), frames) for frames in (closed, framer.finish())]
+    return pa.concat_tables(found)
+
+
+def _sort_key(columns: list[list[Any]]):
+    def key(i: int) -> tuple[Any, ...]:
+        parts: list[Any] = []
+        for column in columns:
+            value = column[i]
+            nan = isinstance(value, float) and math.isnan(value)
+            parts.append((value is not None, nan, 0 if value is None or nan else value))
+        return tuple(parts)
+
+    return key
+
+
+def rows_of(found: pa.Table, by: Sequence[str]) -> Rows:
+    """Frames as sorted rows of plain values; floats are rounded to what all orders of adding agree on."""
+    found = found.sort_by([(name, "ascending") for name in (*by, "frame")])
+    columns = []
+    for column in found.columns:
+        if pa.types.is_timestamp(column.type):
+            column = pc.cast(column, pa.timestamp("us", column.type.tz))
+        columns.append([_plain(value) for value in column.to_pylist()])
+    return list(zip(*columns, strict=True))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else float(f"{value:.9g}") + 0.0
+    if isinstance(value, datetime.datetime) and value.tzinfo:
+        return value.astimezone(datetime.UTC)
+    return value

@@ -1,0 +1,125 @@
+"""Runs every plan on a session that is not the tests' own, and exits with 0 if all find the frames.
+
+python everywhere.py FOLDER connect
+python everywhere.py FOLDER spark://127.0.0.1:PORT
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import windrow as wr
+from cases import AGGREGATES, QUERIES, frame_locally, rows_of, table
+from windrow.spark.plans import ranges, scan
+
+
+def session(where: str) -> SparkSession:
+    if where == "connect":
+        return SparkSession.builder.remote("local[2]").getOrCreate()
+    settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false"}
+    builder = SparkSession.builder.master(where).appName("everywhere")
+    for key, value in {**settings, "spark.sql.shuffle.partitions": "4", "spark.executor.memory": "1g"}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def main(folder: Path, where: str) -> None:
+    spark = session(where)
+    data = table(6_000, 20)
+    ordered = data.sort_by("t")
+    (folder / "log").mkdir()
+    for i in range(3):
+        pq.write_table(ordered.slice(i * 2000, 2000), folder / "log" / f"part-{i}.parquet", row_group_size=500)
+    scan.FEWEST_ROWS_A_CHUNK = 100
+    scan.parallelism = lambda spark: 4
+    source = wr.parquet(spark, str(folder / "log"))
+    ranges.SAMPLED, hot = 1.0, ranges.why_ranges
+    for name in ("threshold with minimums", "custom"):
+        wanted = rows_of(frame_locally(data, QUERIES[name], "t", ["g"], AGGREGATES), ["g"])
+        for plan in ("scan", "native", "shuffle", "ranges"):
+            if plan == "native" and not QUERIES[name].is_run:
+                continue
+            ranges.why_ranges = (lambda sample, cores: "asked for") if plan == "ranges" else hot
+            frames = wr.frames(
+                source if plan == "scan" else source.df, QUERIES[name], on="t", by="g", agg=AGGREGATES,
+                plan="shuffle" if plan == "ranges" else plan,
+            )  # fmt: skip
+            assert rows_of(frames.toArrow(), ["g"]) == wanted, (name, plan)
+            print(f"{name}: {plan} ok", flush=True)
+    check_fill(spark, source)
+    check_slide(source)
+    check_sql(spark, source)
+    check_stream(spark, folder)
+    spark.stop()
+
+
+def check_fill(spark: SparkSession, source: wr.ParquetSource) -> None:
+    """Frames filled from the table they were found in have as many tuples as they count."""
+    frames = wr.frames(source, QUERIES["gap"], on="t", by="g")
+    filled = wr.fill(frames, source.df, on="t", by="g", agg={"n": wr.count()}).toArrow()
+    assert filled.num_rows > 0
+    assert filled["n"].to_pylist() == filled["count"].to_pylist()
+    print("fill ok", flush=True)
+
+
+def check_slide(source: wr.ParquetSource) -> None:
+    """Windows are the same by every plan."""
+    asked = {"on": "t", "by": "g", "agg": {"n": wr.count(), "total": wr.sum("v")}}
+    found = []
+    for plan in ("scan", "native", "shuffle"):
+        windows = wr.slide(source if plan == "scan" else source.df, wr.Sliding(20, every=5), **asked, plan=plan)
+        found.append(sorted(tuple(row.values()) for row in windows.toArrow().to_pylist()))
+    assert len(found[0]) > 100
+    assert found[0] == found[1] == found[2]
+    print("slide ok", flush=True)
+
+
+def check_stream(spark: SparkSession, folder: Path) -> None:
+    """A stream of frames, filled from the stream it was found in, has as many tuples as it counts."""
+    provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
+    spark.conf.set("spark.sql.shuffle.partitions", "4")
+    log = str(folder / "log")
+    schema = spark.read.parquet(log).schema
+
+    def stream() -> DataFrame:
+        read = spark.readStream.schema(schema).option("maxFilesPerTrigger", 2).parquet(log)
+        return read.withColumn("t", F.timestamp_seconds("t")).withWatermark("t", "1 second")
+
+    frames = wr.frames(stream(), wr.Gap("2 seconds"), on="t", by="g", fragments=True, buckets=4)
+    filled = wr.fill(frames, stream(), on="t", by="g", agg={"n": wr.count()})
+    query = (
+        filled.writeStream.format("parquet").option("path", str(folder / "out"))
+        .option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+    )  # fmt: skip
+    query.awaitTermination()
+    found = spark.read.parquet(str(folder / "out")).select("g", "frame", "count", "n").toArrow()
+    assert found.num_rows > 100
+    assert found["n"].to_pylist() == found["count"].to_pylist()
+    assert len(set(zip(found["g"].to_pylist(), found["frame"].to_pylist(), strict=True))) == found.num_rows
+    print("stream ok", flush=True)
+
+
+def check_sql(spark: SparkSession, source: wr.ParquetSource) -> None:
+    """The table functions run on the session's workers, and what is wrong is said in one sentence."""
+    wr.register(spark)
+    source.df.createOrReplaceTempView("readings")
+    call = "SELECT * FROM delta_frames(TABLE(readings), on => 't', by => '{}', limits => map('x', 0.8))"
+    wanted = wr.frames(source, QUERIES["delta"], on="t", by="g")
+    assert rows_of(spark.sql(call.format("g")).toArrow(), ["g"]) == rows_of(wanted.toArrow(), ["g"])
+    with pytest.raises(AnalysisException) as caught:
+        _ = spark.sql(call.format("lane")).schema
+    assert "by: there is no column 'lane'; the columns are 'g', 't', 'x', 'v', 'text'" in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+    print("sql ok", flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])

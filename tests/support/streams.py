@@ -1,0 +1,317 @@
+"""Small random streams and schemes, the kernels run over them, and what the theory says of them.
+
+Values are small whole numbers, so that conditions are often met exactly at their limit, and `on` often stands still.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import settings
+from hypothesis import strategies as st
+
+import windrow as wr
+from windrow.aggregates.engine.accumulator import Accumulator
+from windrow.arrays import ALL_VALID, Values, read_numbers
+from windrow.framing.framer import Framer, Frames
+from windrow.framing.theory.brute_force import StreamTuple, final_frames, settle_nulls
+from windrow.rows.clock import Clock
+from windrow.rows.query import RowBatch
+from windrow.testing import example_aggregate
+
+FEWER = settings(max_examples=settings().max_examples // 6)
+"""For tests whose examples are long."""
+
+INTEGER, FLOAT = Clock.of(pa.int64(), "on"), Clock.of(pa.float64(), "on")
+TYPES = {"x": pa.float64(), "y": pa.float64(), "v": pa.int64(), "position": pa.int64()}
+MEMBERS = (wr.first("position"), wr.last("position"), wr.sum("position"))
+"""Aggregates that tell which tuples are in a frame."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The tuples of one group: the predicates `hit` and `stop`, the attributes `x` and `y`, and `v` to aggregate."""
+
+    on: list[float]
+    columns: dict[str, list[Any]]
+
+    def __len__(self) -> int:
+        return len(self.on)
+
+    @property
+    def stream(self) -> list[StreamTuple]:
+        """The sample as the theory takes it."""
+        return [
+            StreamTuple(on, {name: column[i] for name, column in self.columns.items()}) for i, on in enumerate(self.on)
+        ]
+
+
+class Row(NamedTuple):
+    """A frame as a user sees it."""
+
+    frame: int
+    start: float
+    end: float
+    closed_at: float | None
+    count: int
+    complete: bool
+    label: tuple[int, ...]
+    aggregates: tuple[Any, ...]
+
+
+# Streams.
+
+NUMBERS = st.integers(-2, 4).map(float)
+TRUTHS = st.booleans()
+VALUES = st.none() | st.integers(-9, 9)
+STEPS = st.sampled_from([0, 1, 1, 1, 2, 2, 3, 5])
+
+
+@cache
+def _columns(n: int, *, missing: bool) -> dict[str, st.SearchStrategy[list[Any]]]:
+    """Columns of `n` values by name; `hit` often stays true or false for some tuples, or for all."""
+    truths = st.one_of(TRUTHS, st.none()) if missing else TRUTHS
+    numbers = st.one_of(NUMBERS, NUMBERS, st.sampled_from([None, math.nan])) if missing else NUMBERS
+    runs = st.lists(st.tuples(truths, st.integers(1, 5)), min_size=n, max_size=n)
+    stretched = runs.map(lambda drawn: [truth for truth, length in drawn for _ in range(length)][:n])
+    columns = {"stop": truths, "x": numbers, "y": numbers, "v": VALUES, "step": STEPS}
+    lists = {name: st.lists(values, min_size=n, max_size=n) for name, values in columns.items()}
+    return {**lists, "hit": st.one_of(lists["stop"], stretched, st.sampled_from([[True] * n, [False] * n]))}
+
+
+@st.composite
+def samples(
+    draw: st.DrawFn, scheme: wr.Scheme, *, max_size: int = 12, missing: bool | None = None, more: Sequence[str] = ()
+) -> Sample:
+    """A stream of what a scheme reads: empty, one tuple, ties, gaps, everything in, nothing in, with missing values."""
+    n = draw(st.integers(0, max_size) | st.integers(max_size // 2, max_size))
+    columns = _columns(n, missing=draw(TRUTHS) if missing is None else missing)
+    drawn = {name: draw(columns[name]) for name in dict.fromkeys([*scheme.predicates, *scheme.attributes, *more])}
+    return Sample(list(accumulate(draw(columns["step"]))), {**drawn, "position": list(range(n))})
+
+
+def traffic(on: Sequence[float], **columns: Sequence[Any]) -> Sample:
+    """A stream spelled out by hand."""
+    return Sample(list(on), {**{k: list(v) for k, v in columns.items()}, "position": list(range(len(on)))})
+
+
+# Schemes.
+
+
+class Span(wr.AggregateFunction):
+    """A user's own aggregate: the largest minus the smallest value."""
+
+    monotonic = "always"
+    duplicate_sensitive = False
+
+    @staticmethod
+    def zero():
+        return (math.inf, -math.inf)
+
+    @staticmethod
+    def add(s, x):
+        return (min(s[0], x), max(s[1], x))
+
+    @staticmethod
+    def merge(a, b):
+        return (min(a[0], b[0]), max(a[1], b[1]))
+
+    @staticmethod
+    def finish(s):
+        return s[1] - s[0]
+
+
+class Trail(wr.AggregateFunction):
+    """A user's own aggregate with a state that is no tuple of numbers: the last three values."""
+
+    state = pa.list_(pa.float64())
+    order_sensitive = True
+
+    def result_type(self, values):
+        return pa.string()
+
+    @staticmethod
+    def zero():
+        return []
+
+    @staticmethod
+    def add(s, x):
+        return [*s, float(x)][-3:]
+
+    @staticmethod
+    def merge(a, b):
+        return (a + b)[-3:]
+
+    @staticmethod
+    def finish(s):
+        return " ".join(map(str, s))
+
+
+def opens_at_new_high(t, s):
+    if t.x > s.high:
+        s.high = t.x
+        s.opened = t.on
+        return True
+    return False
+
+
+def updates_when_positive(t, s):
+    return t.x > 0
+
+
+def closes_at_half(t, s):
+    return t.x <= s.high / 2 or t.on - s.opened > 6
+
+
+def opens_always(t, s):
+    return True
+
+
+def closes_every_third(t, s):
+    s.seen += 1
+    return s.seen % 3 == 0
+
+
+CUSTOM_RULES = (
+    {
+        "open": opens_at_new_high,
+        "update": updates_when_positive,
+        "close": closes_at_half,
+        "state": {"high": -2.0, "opened": 0.0},
+    },
+    {"open": opens_always, "close": closes_every_third, "state": {"seen": 0}},
+)
+GRIDS = ({"x": 1.0}, {"x": 2.0}, {"x": 1.5}, {"x": [0, 2, 3]}, {"x": [1]})
+GAPS = st.sampled_from([None, None, None, None, 0, 1, 2, 2.5, 4])
+POLICIES = st.sampled_from(["skip", "skip", "break", "break", "error"])
+OPERATORS = ("<", "<=", ">", ">=")
+LIMITS = ({"x": 0}, {"x": 1}, {"x": 2}, {"x": 3}, {"x": 2, "y": 3})
+COMPARABLE = [
+    wr.count, wr.covariance, wr.first, wr.last, wr.max, wr.mean, wr.min, wr.rank, wr.stddev, wr.sum, wr.variance,
+]  # fmt: skip
+"""Kinds that `Aggregate` takes, of one column and of two, with options and without."""
+AGGREGATES = st.sampled_from([wr.count(), *map(example_aggregate, COMPARABLE)])
+
+COMMON = {"max_gap": GAPS, "nulls": POLICIES}
+
+
+def _custom(rules: dict[str, Any]) -> st.SearchStrategy[wr.Scheme]:
+    return st.builds(wr.Custom, st.just(["x"]), **{name: st.just(rule) for name, rule in rules.items()}, **COMMON)
+
+
+SPECIFICATIONS: dict[type[wr.Scheme], st.SearchStrategy[wr.Scheme]] = {
+    wr.Aggregate: st.builds(wr.Aggregate, AGGREGATES, st.sampled_from(OPERATORS), st.integers(-2, 9), **COMMON),
+    wr.Boundary: st.builds(wr.Boundary, st.sampled_from([*GRIDS, {"x": 2.0, "y": [0, 2]}]), **COMMON),
+    wr.Custom: st.one_of([_custom(rules) for rules in CUSTOM_RULES]),
+    wr.Delta: st.one_of(
+        st.builds(wr.Delta, st.just(limits), op=st.just(op), reference=st.sampled_from(["range", "first"]), **COMMON)
+        for limits in LIMITS
+        for op in OPERATORS
+        if op != "<" or 0 not in limits.values()
+    ),
+    wr.DoubleBoundary: st.builds(wr.DoubleBoundary, st.sampled_from(GRIDS), **COMMON),
+    wr.Gap: st.builds(wr.Gap, st.sampled_from([0, 1, 2, 2.5, 3]), **COMMON),
+    wr.Threshold: st.builds(
+        wr.Threshold,
+        st.just("hit"),
+        min_count=st.integers(1, 3),
+        min_duration=st.sampled_from([None, None, None, 0, 1, 2.5]),
+        close=st.sampled_from([None, "stop"]),
+        segments=st.booleans(),
+        max_gap=GAPS,
+        nulls=st.sampled_from(["false", "skip", "break", "error"]),
+    ),
+}
+"""Random specifications of each scheme."""
+
+
+# Running both.
+
+
+def _truths(column: Sequence[bool | None]) -> Values:
+    return Values(np.array(column, np.bool_), np.array([truth is not None for truth in column], np.bool_))
+
+
+@cache
+def _dtype(aggregate: wr.AggregateFunction) -> np.dtype[Any]:
+    """What the aggregate's column is read as."""
+    return Accumulator(aggregate, TYPES[aggregate.column]).dtype
+
+
+def tuples_of(
+    scheme: wr.Scheme,
+    clock: Clock,
+    aggregates: Sequence[wr.AggregateFunction],
+    rows: Sequence[tuple[int, Sample, int]],
+) -> RowBatch:
+    """Rows, each a group, its sample and a position in it, as the framer takes them."""
+
+    def column(name: str) -> list[Any]:
+        return [sample.columns[name][i] for _, sample, i in rows]
+
+    inputs = {name: _truths(column(name)) for name in scheme.predicates}
+    inputs |= {name: read_numbers(pa.array(column(name), TYPES[name]), FLOAT.dtype) for name in scheme.attributes}
+    columns = {a.column: pa.array(column(a.column), TYPES[a.column]) for a in aggregates if a.columns}
+    counted = Values(np.zeros(len(rows), np.int64), ALL_VALID)
+    values = [read_numbers(columns[a.column], _dtype(a)) if a.columns else counted for a in aggregates]
+    on = np.array([sample.on[i] for _, sample, i in rows], clock.dtype)
+    return RowBatch(np.array([g for g, _, _ in rows], np.int64), on, inputs, values)
+
+
+def rows_of(frames: Frames) -> list[tuple[int, Row]]:
+    """Frames as rows, each with its group."""
+    r = frames.records
+    aggregates = [column.to_pylist() for column in frames.aggregates]
+    return [
+        (
+            int(r.group[k]),
+            Row(
+                int(r.number[k]),
+                r.start[k].item(),
+                r.end[k].item(),
+                r.closed[k].item() if frames.closed else None,
+                int(r.count[k]),
+                bool(r.complete[k]),
+                tuple(r.label[k].tolist()),
+                tuple(column[k] for column in aggregates),
+            ),
+        )
+        for k in range(len(frames))
+    ]
+
+
+def framed(
+    scheme: wr.Scheme, clock: Clock, sample: Sample, aggregates: Sequence[wr.AggregateFunction] = MEMBERS
+) -> list[Row]:
+    """The frames that the kernel finds in one group's stream, in the order of their numbers."""
+    framer = Framer(scheme, clock, TYPES, aggregates)
+    done = rows_of(framer.process(tuples_of(scheme, clock, aggregates, [(0, sample, i) for i in range(len(sample))])))
+    return sorted(row for _, row in done + rows_of(framer.finish()))
+
+
+def expected(scheme: wr.Scheme, sample: Sample) -> list[Row]:
+    """The same by the theory, with the aggregates `MEMBERS`."""
+    stream = settle_nulls(scheme, sample.stream)
+    rows = []
+    for number, frame in enumerate(final_frames(scheme, stream)):
+        positions = [stream[i].values["position"] for i in frame.members]
+        rows.append(
+            Row(
+                number,
+                stream[frame.members[0]].on,
+                stream[frame.members[-1]].on,
+                None if frame.closed_at is None else stream[frame.closed_at].on,
+                len(frame.members),
+                frame.complete,
+                frame.label,
+                (positions[0], positions[-1], sum(positions)),
+            )
+        )
+    return rows

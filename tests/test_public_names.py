@@ -1,0 +1,23 @@
+"""What `import windrow as wr` offers, beside what `test_documents.py` asks of each name."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import windrow as wr
+from windrow import errors
+from windrow.aggregates import BUILTIN
+from windrow.aggregates.base import name_of
+from windrow.framing.schemes import SCHEMES
+
+
+def test_every_scheme_aggregate_and_error_is_public():
+    raised = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
+    offered = {kind.__name__ for kind in SCHEMES} | {name_of(kind) for kind in BUILTIN} | raised
+    assert offered - set(wr.__all__) == set()
+
+
+def test_the_version_is_that_of_the_project():
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    assert wr.__version__ == project["version"]
