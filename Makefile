@@ -11,7 +11,7 @@ OLDEST_SPARK := 4.1.0
 OLDEST := .venv-oldest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java redis demo test oldest check docs bench fuzz fuzz-defects kill soak catalogue clean
+.PHONY: help venv java redis demo test oldest check bench fuzz fuzz-defects kill soak catalogue clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,7 @@ check: java venv $(KERNELS) ## lint, format, types, layers, examples in docstrin
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --doctest-modules src
 	$(BIN)/python -m pytest --doctest-glob='*.md' README.md docs
 
+.PHONY: docs
 docs: venv ## build the documentation into site/; warnings are errors, nothing is loaded from other servers
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
