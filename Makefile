@@ -21,7 +21,7 @@ venv: $(STAMP) ## build .venv with everything in it
 $(STAMP): pyproject.toml constraints.txt scripts/ensure_python.sh
 	@scripts/ensure_python.sh $(PYTHON)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench,redis]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench,docs,redis]"
 	@touch $@
 
 # numba keys machine code only by the file of the kernel, not by the files of the functions it inlines.
@@ -53,13 +53,17 @@ $(OLDEST)/.installed-$(OLDEST_SPARK): pyproject.toml constraints.txt
 oldest: java $(OLDEST)/.installed-$(OLDEST_SPARK) $(KERNELS) ## a quick run on the oldest Spark that is supported
 	$(OLDEST)/bin/python -m pytest tests/spark/test_versions.py
 
-check: java venv $(KERNELS) ## lint, format, types, layers, examples in docstrings and README
+check: java venv $(KERNELS) ## lint, format, types, layers, examples in docstrings, README and docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --doctest-modules src
-	$(BIN)/python -m pytest --doctest-glob=README.md README.md
+	$(BIN)/python -m pytest --doctest-glob='*.md' README.md docs
+
+.PHONY: docs
+docs: venv ## build the documentation into site/; warnings are errors, nothing is loaded from other servers
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 bench: java venv $(KERNELS) ## Windrow beside its peers (makes its data in bench-data/ first)
 	$(BIN)/python benchmarks/run.py
@@ -81,5 +85,5 @@ catalogue: venv ## write catalogue.md from the classes
 
 clean: ## remove .venv, caches and whatever demo and Spark leave behind (not bench-data/)
 	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
-	rm -rf demo-out fuzz-out spark-warehouse metastore_db derby.log artifacts
+	rm -rf site demo-out fuzz-out spark-warehouse metastore_db derby.log artifacts
 	find src tests fuzz benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

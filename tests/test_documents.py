@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,3 +50,12 @@ def test_public_names_are_sorted_and_there():
     assert len(set(wr.__all__)) == len(wr.__all__)
     for name in wr.__all__:
         assert inspect.getdoc(getattr(wr, name)), name
+
+
+def test_every_public_name_has_an_entry_in_the_api_reference():
+    page = (ROOT / "docs" / "reference" / "api.md").read_text()
+    entries = re.findall(r"^::: windrow\.([\w.]+)$", page, re.MULTILINE)
+    assert len(set(entries)) == len(entries)
+    public = {name for name in wr.__all__ if name != "__version__"}
+    assert {name for name in entries if "." not in name} == public
+    assert {f"synopses.{synopsis.__name__}" for synopsis in SYNOPSES} <= set(entries)
