@@ -1,7 +1,7 @@
 """Rolling p99: the 99th percentile of response times over the last 5 minutes, every minute.
 
-Frames let the data set the bounds of a window. Where the clock should set them, use `wr.slide`. `wr.explain` shows how
-the windows are stored: for a quantile, the planner picks a synopsis instead of keeping every value of every window.
+Frames let the data set the bounds of a window. Where the clock should set them, use `wr.slide`. Windows overlap, but no
+row is stored once per window: the planner chooses how to store them, and `wr.explain` shows its choice.
 """
 
 import random

@@ -146,12 +146,13 @@ def finished(svg: str) -> str:
     dark = ";".join(f"--{name}:{ON_DARK[colour]}" for colour, name in NAMES.items())
     style = f"svg{{{light}}}@media(prefers-color-scheme:dark){{svg{{{dark}}}}}"
     svg = svg.replace('<style type="text/css">', f'<style type="text/css">{style}', 1)
-    svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"\d+\.\d{2,}", shorter, path[0]), svg)
+    places = r' (?:d|x|y)="[^"]*"|translate\([^)]*\)'
+    svg = re.sub(places, lambda place: re.sub(r"\d+\.\d{2,}", shorter, place[0]), svg)
     return re.sub(r"[ \t]+$", "", svg, flags=re.MULTILINE)
 
 
 def shorter(number: re.Match[str]) -> str:
-    """Return a number of a path with one decimal, which is a tenth of a point."""
+    """Return a coordinate with one decimal, which is a tenth of a point."""
     return f"{float(number[0]):.1f}"
 
 
