@@ -4,20 +4,19 @@ Readings land in a folder as files, one per minute. With `fragments=True`, a fra
 piece (`fragment` 0) comes with the row that reaches the minimum, its last piece has `final` set.
 """
 
+import json
 import tempfile
-from datetime import datetime, timedelta
+from pathlib import Path
 
 from pyspark.sql import DataFrame
 
 import windrow as wr
 
-SCHEMA = "boiler string, at timestamp, degrees double"
-NIGHT = datetime(2026, 3, 2, 1)
-DEGREES = {"east": [88, 92, 94, 96, 95, 87], "west": [85, 91, 89, 92, 93, 95]}
+DEGREES = {"east": [92, 94, 96, 95, 87], "west": [91, 89, 92, 93, 95]}
 
 
 def alert(pieces: DataFrame, batch: int) -> None:
-    """Print a line when a hot period begins to count, and one when it is over."""
+    """Print a line when a period has become hot, and one when it is over."""
     for piece in pieces.sort("boiler").collect():
         if piece.fragment == 0:
             print(f"{piece.end:%H:%M}  {piece.boiler} is hot: above 90 since {piece.start:%H:%M}")
@@ -25,13 +24,24 @@ def alert(pieces: DataFrame, batch: int) -> None:
             print(f"{piece.closed_at:%H:%M}  {piece.boiler} has cooled down; peak {piece.peak:.0f}")
 
 
+def land(folder: Path, minute: int) -> None:
+    """Write the readings of a minute; the file gets its name once it is complete."""
+    rows = [
+        {"boiler": name, "at": f"2026-03-02 01:{minute:02}:00", "degrees": row[minute]} for name, row in DEGREES.items()
+    ]
+    new = folder / f".{minute}.json"
+    new.write_text("\n".join(map(json.dumps, rows)))
+    new.rename(folder / f"{minute}.json")
+
+
 def main() -> None:
     """Let the files land one by one and print the alerts."""
     spark = wr.session()
     with tempfile.TemporaryDirectory() as folder:
-        readings = spark.readStream.schema(SCHEMA).json(f"{folder}/readings/*")
+        landing, checkpoint = Path(folder, "readings"), Path(folder, "checkpoint")
+        landing.mkdir()
         hot = wr.frames(
-            readings,
+            spark.readStream.schema("boiler string, at timestamp, degrees double").json(str(landing)),
             wr.Threshold("degrees > 90", min_duration="2 minutes"),
             on="at",
             by="boiler",
@@ -40,11 +50,9 @@ def main() -> None:
             ordered=True,  # readings arrive in order, so no watermark is needed
             buckets=2,
         )
-        query = hot.writeStream.foreachBatch(alert).option("checkpointLocation", f"{folder}/state").start()
-        for minute, degrees in enumerate(zip(*DEGREES.values(), strict=True)):
-            at = NIGHT + timedelta(minutes=minute)
-            rows = [(boiler, at, float(t)) for boiler, t in zip(DEGREES, degrees, strict=True)]
-            spark.createDataFrame(rows, SCHEMA).coalesce(1).write.json(f"{folder}/readings/{minute}")
+        query = hot.writeStream.foreachBatch(alert).option("checkpointLocation", str(checkpoint)).start()
+        for minute in range(5):
+            land(landing, minute)
             query.processAllAvailable()
         query.stop()
 

@@ -41,7 +41,8 @@ def main() -> None:
         F.col("count").alias("reports"),
     )
     states.sort("press", "from").show()
-    states.groupBy("press").pivot("state", list(STATES.values())).sum("reports").sort("press").show()
+    minutes = states.groupBy("press").pivot("state", list(STATES.values())).sum("reports")
+    minutes.fillna(0).sort("press").show()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 import windrow as wr
 
 NOON = datetime(2026, 3, 2, 12)
-REQUESTS = 6_000  # in 10 minutes
+REQUESTS = 6_600  # 10 per second
 SLOW = range(240, 300)  # the seconds in which the database was slow
 
 
@@ -22,7 +22,7 @@ def main() -> None:
     draw = random.Random(7)
     requests = []
     for number in range(REQUESTS):
-        second = 600 * number / REQUESTS
+        second = number / 10
         typical = 400.0 if int(second) in SLOW and draw.random() < 0.1 else 40.0
         requests.append((NOON + timedelta(seconds=second), round(typical * draw.lognormvariate(0, 0.3), 1)))
     responses = spark.createDataFrame(requests, "at timestamp, ms double")
