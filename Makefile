@@ -11,7 +11,7 @@ OLDEST_SPARK := 4.1.0
 OLDEST := .venv-oldest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java redis demo test oldest check bench fuzz fuzz-defects kill soak catalogue clean
+.PHONY: help venv java redis demo test oldest check bench fuzz fuzz-defects kill soak catalogue pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ soak: java venv $(KERNELS) ## a stream at full speed for 10 minutes: memory and 
 
 catalogue: venv ## write catalogue.md from the classes
 	$(BIN)/python scripts/catalogue.py > catalogue.md
+
+pictures: venv $(KERNELS) ## draw the pictures of the docs from the demo's data, into docs/assets
+	$(BIN)/python scripts/pictures.py
 
 clean: ## remove .venv, caches and whatever demo and Spark leave behind (not bench-data/)
 	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
