@@ -12,13 +12,15 @@ import numpy as np, pyarrow as pa
 from numba.core.registry import CPUDispatcher
 import windrow as wr
 from windrow.aggregates import BUILTIN
-from windrow.aggregates.engine.accumulator import Keeper, Values
+from windrow.aggregates.engine.accumulator import Accumulator
+from windrow.arrays import Values
 from windrow.rows.clock import Clock
-from windrow.framing.framer import Framer, Tuples
+from windrow.framing.framer import Framer
 from windrow.rows.groups import Directory
+from windrow.rows.query import RowBatch
 from windrow.testing import example_aggregate
 from windrow.windows.gather import Gatherer
-from windrow.windows.query import Kinds, Slide
+from windrow.windows.query import WindowOptions, WindowQuery
 from windrow.windows.slider import Slider
 
 def column(numbers):
@@ -38,21 +40,21 @@ SCHEMES = [
 for scheme in SCHEMES:
     framer = Framer(scheme, Clock.of(pa.int64(), "on"), {"x": pa.float64(), "y": pa.float64()}, [])
     inputs = {name: INPUTS[name] for name in (*scheme.predicates, *scheme.attributes)}
-    framer.process(Tuples(np.zeros(3, np.int64), np.arange(3), inputs, []))
+    framer.process(RowBatch(np.zeros(3, np.int64), np.arange(3), inputs, []))
     framer.finish()
 for kind in BUILTIN:
-    keeper = Keeper(example_aggregate(kind), *[pa.float64()] * kind.reads)
-    states = keeper.empty(2)
+    accumulator = Accumulator(example_aggregate(kind), *[pa.float64()] * kind.reads)
+    states = accumulator.empty(2)
     columns = [pa.array([1.0, None, 2.0])] * kind.reads
-    keeper.accumulate(states, np.array([[0], [0], [1]]), keeper.read(*columns))
-    keeper.merge(states, np.zeros(2, np.int64), np.array([1]))
-    keeper.finish(states)
+    accumulator.accumulate(states, np.array([[0], [0], [1]]), accumulator.read(*columns))
+    accumulator.merge(states, np.zeros(2, np.int64), np.array([1]))
+    accumulator.finish(states)
 for window in (wr.Sliding(10, every=5), wr.Rows(2), wr.Landmark(5)):
     types = {"on": pa.int64(), "x": pa.float64()}
-    slide = Slide(Kinds({"w": window}, named=False), "on", (), (), {"s": wr.sum("x"), "v": wr.variance("x")}, types)
+    slide = WindowQuery(WindowOptions({"w": window}, named=False), "on", (), (), {"s": wr.sum("x"), "v": wr.variance("x")}, types)
     slider = Slider(slide, Directory([]))
-    tuples = Tuples(np.zeros(3, np.int64), np.arange(3), {}, [column([1.0, 5.0, 2.0])] * 2)
-    slider.add(*Gatherer(slide).gather(tuples))
+    rows = RowBatch(np.zeros(3, np.int64), np.arange(3), {}, [column([1.0, 5.0, 2.0])] * 2)
+    slider.add(*Gatherer(slide).gather(rows))
     list(slider.report(np.array([2]), final=True))
 counts = {"hits": {}, "misses": {}}
 modules = [vars(module).values() for name, module in list(sys.modules.items()) if name.startswith("windrow.")]

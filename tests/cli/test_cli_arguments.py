@@ -330,7 +330,12 @@ def test_a_signal_is_reported_whatever_fails_after_it(
             raise ConnectionError("the answer from Java is empty")
 
     monkeypatch.setattr("windrow.cli.commands.demo.run_demo", call)
-    assert main(["demo"]) == code
+    # A shell starts jobs in the background with SIGINT ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert main(["demo"]) == code
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert capsys.readouterr().err == f"windrow: {said}\n"
 
 

@@ -20,7 +20,7 @@ from windrow.planner.cost_terms import TERMS, numbers
 from windrow.planner.model import Key, Model, adapted, fit_model, key_of, load_model, shipped_model
 from windrow.planner.panes_of_values import PanesOfValues
 from windrow.planner.workload import AGGREGATES, APPROACHES, WHOLE, Elements, Workload
-from windrow.studies.thesis.costs import thesis_model
+from windrow.studies.thesis.costs import BEHIND, thesis_model
 from windrow.studies.thesis.models import THESIS_MODELS
 from windrow.synopses import Accuracy, ExponentialHistogram, Ordered, Panes, Recomputation, Retention, TwoStacks
 from windrow.synopses.samples.base import sample_size
@@ -337,7 +337,7 @@ def test_table_8_1_takes_the_loosest_error_that_is_tight_enough() -> None:
 
     def time(eps: float) -> float | None:
         work = Workload(wr.variance("x"), hour, minute, eps, 0.0001)
-        found = model.predict(work, models.BEHIND["histogram"])
+        found = model.predict(work, BEHIND["histogram"])
         return None if found is None else found.time
 
     assert time(0.05) == time(0.07)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import test_assembly as assembling
 
 import fill_streams as filling
+import fragment_tables as assembling
 import windows_by_definition as sliding
 import windrow as wr
 from frame_streams import Dictionary, plan_for, tuples
