@@ -51,7 +51,8 @@ for kind in BUILTIN:
     accumulator.finish(states)
 for window in (wr.Sliding(10, every=5), wr.Rows(2), wr.Landmark(5)):
     types = {"on": pa.int64(), "x": pa.float64()}
-    slide = WindowQuery(WindowOptions({"w": window}, named=False), "on", (), (), {"s": wr.sum("x"), "v": wr.variance("x")}, types)
+    options = WindowOptions({"w": window}, named=False)
+    slide = WindowQuery(options, "on", (), (), {"s": wr.sum("x"), "v": wr.variance("x")}, types)
     slider = Slider(slide, Directory([]))
     rows = RowBatch(np.zeros(3, np.int64), np.arange(3), {}, [column([1.0, 5.0, 2.0])] * 2)
     slider.add(*Gatherer(slide).gather(rows))
