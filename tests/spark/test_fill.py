@@ -353,7 +353,7 @@ def test_tables_that_do_not_meet(
 
 def test_sources_that_are_none(spark: SparkSession) -> None:
     frame, row = spark.sql(FRAME), spark.sql(TUPLE)
-    with pytest.raises(SpecError, match="source: expected a Spark DataFrame, got"):
+    with pytest.raises(SpecError, match="frames: expected a Spark DataFrame, got"):
         wr.fill("frames", row, on="t")  # type: ignore[arg-type]
     with pytest.raises(SpecError, match="source: expected a Spark DataFrame, got"):
         wr.fill(frame, None, on="t")  # type: ignore[arg-type]

@@ -333,7 +333,7 @@ def test_only_what_is_not_asked_for_is_chosen(spark, landed):
     asked: dict[str, Any] = {"on": "t", "by": "g", "agg": {"m": wr.median("x"), "q": wr.quantile("x", 0.9)}}
     told = str(wr.explain(df, wr.Rows(2_000), **asked, using={"m": None, "q": wr.Keep("ArasuMankuFixed", eps=0.1)}))
     assert "'q' is kept by ArasuMankuFixed, as asked for" in told
-    assert "'m'" not in told
+    assert "'m' is kept" not in told
     assert "'m' is kept by Ordered" in str(wr.explain(df, wr.Rows(2_000), **asked, using={"q": None}))
 
 
