@@ -91,5 +91,8 @@ def test_bad_arguments_are_refused(spark, landed, tmp_path):
         wr.migrate(spark, tmp_path)
     with pytest.raises(wr.SpecError, match=r"initial: expected a Spark DataFrame, got .*wr\.migrate makes one"):
         QUERIES["frames"](source, initial="old/checkpoint")
+    with pytest.raises(wr.SpecError, match=r"initial: expected the result of wr\.migrate, a table of"):
+        QUERIES["frames"](source, initial=spark.range(1))
+    state = spark.createDataFrame([], "bucket int, data binary")
     with pytest.raises(wr.UnsupportedError, match="initial: the state of a query is for streams"):
-        QUERIES["frames"](spark.createDataFrame(landed[0]), initial=spark.range(1))
+        QUERIES["frames"](spark.createDataFrame(landed[0]), initial=state)
