@@ -47,7 +47,7 @@ $(OLDEST)/.installed-$(OLDEST_SPARK): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(OLDEST)
 	grep -v '^pyspark==' constraints.txt > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $(OLDEST)/constraints.txt \
-		"pyspark==$(OLDEST_SPARK)" pytest pytest-timeout psutil -e ".[redis]"
+		"pyspark==$(OLDEST_SPARK)" pytest pytest-timeout hypothesis psutil -e ".[redis]"
 	@touch $@
 
 oldest: java $(OLDEST)/.installed-$(OLDEST_SPARK) $(KERNELS) ## a quick run on the oldest Spark that is supported
