@@ -28,6 +28,7 @@ from matplotlib.patches import Rectangle
 import windrow as wr
 from windrow.demo import Tow, TrafficDay, dye_tow, traffic_day
 from windrow.demo.run import JAM
+from windrow.framing.parallel.in_process import Case
 from windrow.synopses import Retention, TwoStacks
 
 FOLDER = Path(__file__).parents[1] / "docs" / "assets"
@@ -82,10 +83,6 @@ def tow() -> Tow:
 
 def framed(table: pa.Table, scheme: wr.Scheme, on: str, by: Sequence[str] = (), **agg: Any) -> pa.Table:
     """Frame a table in this process, with the kernels that Spark's tasks run."""
-    try:
-        from windrow.framing.parallel.in_process import Case
-    except ModuleNotFoundError:
-        from windrow.frames.in_process import Case
     return Case(table, scheme, on, tuple(by), agg).whole()
 
 

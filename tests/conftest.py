@@ -65,10 +65,8 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture
 def few_buckets(monkeypatch) -> None:
     """Each bucket costs a round trip in each batch, and the streams of tests are small."""
-    for module in ("assembly", "streams.fill_operator", "streams.operator", "streams.options"):
-        owner = importlib.import_module(f"windrow.spark.{module}")
-        if hasattr(owner, "BUCKETS"):
-            monkeypatch.setattr(owner, "BUCKETS", 4)
+    for module in ("assembly", "streams.fill_operator", "streams.operator"):
+        monkeypatch.setattr(importlib.import_module(f"windrow.spark.{module}"), "BUCKETS", 4)
 
 
 @pytest.fixture(scope="session")
