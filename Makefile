@@ -53,11 +53,12 @@ $(OLDEST)/.installed-$(OLDEST_SPARK): pyproject.toml constraints.txt
 oldest: java $(OLDEST)/.installed-$(OLDEST_SPARK) $(KERNELS) ## a quick run on the oldest Spark that is supported
 	$(OLDEST)/bin/python -m pytest tests/spark/test_versions.py
 
-check: java venv $(KERNELS) ## lint, format, types, layers, examples in docstrings, README and docs
+check: java venv $(KERNELS) ## lint, format, types, layers, language, examples in docstrings, README and docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/phrases.py
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --doctest-modules src
 	$(BIN)/python -m pytest --doctest-glob='*.md' README.md docs
 
@@ -65,7 +66,7 @@ check: java venv $(KERNELS) ## lint, format, types, layers, examples in docstrin
 docs: venv ## build the documentation into site/; warnings are errors, nothing is loaded from other servers
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-bench: java venv $(KERNELS) ## Windrow beside its peers (makes its data in bench-data/ first)
+bench: java venv $(KERNELS) ## Windrow compared with its peers (makes its data in bench-data/ first)
 	$(BIN)/python benchmarks/run.py
 
 fuzz: java venv $(KERNELS) ## random cases against the definitions, for MINUTES=10; SEED= repeats a run

@@ -250,7 +250,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--approximate", action="store_true", help="only the approximate ones")
-    parser.add_argument("--answers", action="store_true", help="only answers at moments beside those of a roll")
+    parser.add_argument("--answers", action="store_true", help="only answers at moments, compared with those of a roll")
     options = parser.parse_args()
     if options.answers:
         print(answers(options.rounds))

@@ -1,7 +1,7 @@
 """Machine states: how long was each press running, idle or in fault?
 
 A controller reports a state code every minute. `wr.Boundary` starts a new frame whenever the code changes: with a width
-of 1, each whole number is a cell of its own. `max_gap` also ends a frame where the controller went silent.
+of 1, each integer is a cell of its own. `max_gap` also ends a frame where the controller went silent.
 """
 
 from datetime import datetime, timedelta

@@ -1,7 +1,7 @@
 """A griffe extension: public names are documented under the name that users write, wherever they are defined.
 
 `wr.sum` is the class `Sum` of some module, and most public names are loaded on demand, so reading the source does not
-tell where a name comes from. This extension asks the running package.
+show where a name comes from. This extension asks the running package.
 """
 
 from __future__ import annotations
