@@ -85,7 +85,7 @@ def test_options_make_the_scheme_they_describe(options: list[str], expected: wr.
         (["--boundary", "x=5:1"], "rising"),
         (["--delta", "x=-1"], "the limit of 'x' is -1.0"),
         (["--aggregate", "volume > 100"], "is no condition on an aggregate"),
-        (["--aggregate", "medium(x) > 1"], "there is no aggregate 'medium'; there are center_of_mass, correlation"),
+        (["--aggregate", "medium(x) > 1"], "unknown aggregate 'medium'; available: center_of_mass, correlation"),
         (["--aggregate", "median(x) > 1"], "median('x') cannot be compared with a limit tuple by tuple"),
         (["--aggregate", "rank(x) > 1"], "--aggregate: rank wants a column and value; write it like 'rank(speed, 40)'"),
         (["--aggregate", "rank(x, fast) > 1"], "--aggregate: 'fast' is no number; write it like 'rank(speed, 40)'"),

@@ -321,7 +321,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     ("arguments", "said"),
     [
         (["quantile:0.9", "--retention", "9", "--slide", "1"], "is no call of an aggregate"),
-        (["middle(x)", "--retention", "9", "--slide", "1"], "there is no aggregate 'middle'"),
+        (["middle(x)", "--retention", "9", "--slide", "1"], "unknown aggregate 'middle'"),
         (["sum(x)", "--retention", "9", "--slide", "1", "--plot", ""], "expected a name that ends in .png"),
         (["sum(x)", "--retention", "9", "--slide", "10"], "slide: 10 is more than retention=9"),
         (["sum(x)", "--retention", "9", "--slide", "1", "--model", "none.json"], "cannot be read"),

@@ -9,8 +9,12 @@ from windrow.aggregates import BUILTIN
 from windrow.aggregates.base import AggregateFunction, name_of
 from windrow.aggregates.binning import Histogram
 from windrow.errors import SpecError, quoted
+from windrow.registry import Registry
 
-AGGREGATES: dict[str, type[AggregateFunction]] = {name_of(kind): kind for kind in BUILTIN}
+AGGREGATE_REGISTRY: Registry[AggregateFunction] = Registry(
+    AggregateFunction, BUILTIN, "aggregate", "windrow.aggregates", name_of
+)
+"""All aggregates by name, those from outside the package too."""
 
 
 def as_call(function: str, arguments: str, option: str, column: str = "") -> AggregateFunction:
@@ -24,11 +28,7 @@ def as_call(function: str, arguments: str, option: str, column: str = "") -> Agg
     histogram('speed', (0.0, 30.0, 60.0))
     """
     function, arguments = function.lower(), arguments.strip()
-    if function not in AGGREGATES:
-        raise SpecError(
-            f"{option}: there is no aggregate {quoted(function)}; there are {', '.join(sorted(AGGREGATES))}"
-        )
-    kind = AGGREGATES[function]
+    kind = AGGREGATE_REGISTRY.find(function, option)
     if not column:
         # A comma is part of the column's name if nothing can follow the column.
         column, _, arguments = (part.strip() for part in arguments.partition("," if _options(kind) else "\0"))

@@ -1,5 +1,6 @@
 """Synopses: summaries of a sliding window from which an aggregate can be answered at any time."""
 
+from windrow.registry import Registry
 from windrow.synopses.arasu_manku.heavy_hitters import ArasuMankuHeavyHitters
 from windrow.synopses.arasu_manku.quantiles import ArasuMankuFixed, ArasuMankuVariable
 from windrow.synopses.base import EXACT, Accuracy, Retention, Synopsis
@@ -45,10 +46,20 @@ SYNOPSES: tuple[type[Synopsis], ...] = (
 )
 """All synopses of the package: exact ones, samples, histograms, quantiles."""
 
+SYNOPSIS_REGISTRY: Registry[Synopsis] = Registry(
+    Synopsis,  # type: ignore[type-abstract]
+    SYNOPSES,
+    "synopsis",
+    "windrow.synopses",
+    lambda kind: kind.__name__,
+)
+"""All synopses by name, those from outside the package too."""
+
 __all__ = [
     "DABA",
     "EXACT",
     "SYNOPSES",
+    "SYNOPSIS_REGISTRY",
     "Accuracy",
     "ArasuMankuFixed",
     "ArasuMankuHeavyHitters",

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.errors import SpecError, UnsupportedError, quoted
-from windrow.synopses import SYNOPSES, Accuracy, Retention, Synopsis
+from windrow.synopses import SYNOPSIS_REGISTRY, Accuracy, Retention, Synopsis
 from windrow.synopses.base import check_whole
 from windrow.synopses.samples.base import sample_size
 from windrow.windows.specs import Shape
-
-NAMES = {kind.__name__: kind for kind in SYNOPSES}
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,7 @@ class Keep:
     Parameters
     ----------
     synopsis
-        A class of `windrow.synopses`, or its name.
+        A subclass of `windrow.synopses.Synopsis`, or its name.
     eps
         The largest relative error. By default the error that the aggregate declares, else 0.
     delta
@@ -41,19 +39,13 @@ class Keep:
     eps: float = 0.0
     delta: float = 0.0
     seed: int = 0
+    kind: type[Synopsis] = field(init=False, repr=False, compare=False)
+    """The class of the synopsis. Tasks receive the class, since a name may be registered in this process only."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.synopsis, str) and self.synopsis not in NAMES:
-            raise SpecError(f"using: there is no synopsis {quoted(self.synopsis)}; there are {', '.join(NAMES)}")
-        if not isinstance(self.synopsis, str) and not any(self.synopsis is kind for kind in SYNOPSES):
-            raise SpecError(f"using: {quoted(self.synopsis)} is no synopsis; give the name of one, such as 'TwoStacks'")
+        object.__setattr__(self, "kind", _class_of(self.synopsis))
         _ = Accuracy(self.eps, self.delta)
         check_whole("seed", self.seed, 0)
-
-    @property
-    def kind(self) -> type[Synopsis]:
-        """The class of the synopsis."""
-        return NAMES[self.synopsis] if isinstance(self.synopsis, str) else self.synopsis
 
     def counts(self, shape: Shape) -> bool:
         """Return whether windows count values; otherwise they go by place, so rows without a value count too."""
@@ -79,3 +71,11 @@ class Keep:
             # Places are row numbers, so a window contains at most as many values as it is long.
             options["probability"] = min(1.0, sample_size(accuracy) / shape.length)
         return kind(accumulator.aggregate, retention, accuracy, seed=self.seed, **options)
+
+
+def _class_of(synopsis: Any) -> type[Synopsis]:
+    if isinstance(synopsis, str):
+        return SYNOPSIS_REGISTRY.find(synopsis, "using")
+    if isinstance(synopsis, type) and issubclass(synopsis, Synopsis) and not inspect.isabstract(synopsis):
+        return synopsis
+    raise SpecError(f"using: expected the name of a synopsis, such as 'TwoStacks', got {quoted(synopsis)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from windrow.aggregates.text import AGGREGATES
+from windrow.aggregates.text import AGGREGATE_REGISTRY
 from windrow.cli.commands.stream import add_stream_arguments, refuse_stream_arguments, run_stream
 from windrow.cli.options.files import FORMATS, check_input, format_of, read
 from windrow.cli.options.schemes import add_scheme_arguments, as_aggregates, as_columns, make_scheme
@@ -40,7 +40,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("more")
     group.add_argument(
         "--agg", action="extend", nargs="+", metavar="NAME=FUNCTION(COLUMN)",
-        help=f"aggregates of each frame, such as quantile(speed, 0.9): {', '.join(sorted(AGGREGATES))}",
+        help=f"aggregates of each frame, such as quantile(speed, 0.9): {', '.join(AGGREGATE_REGISTRY.names)}",
     )  # fmt: skip
     group.add_argument("--nulls-on", choices=POLICIES, default="error", help="rows with a null in --on or --by")
     group.add_argument(

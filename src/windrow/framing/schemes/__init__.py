@@ -8,7 +8,28 @@ from windrow.framing.schemes.delta import Delta
 from windrow.framing.schemes.double_boundary import DoubleBoundary
 from windrow.framing.schemes.gap import Gap
 from windrow.framing.schemes.threshold import Threshold
+from windrow.registry import Registry
 
 SCHEMES: tuple[type[Scheme], ...] = (Aggregate, Boundary, Custom, Delta, DoubleBoundary, Gap, Threshold)
 
-__all__ = ["SCHEMES", "Aggregate", "Boundary", "Custom", "Delta", "DoubleBoundary", "Gap", "Scheme", "Threshold"]
+SCHEME_REGISTRY: Registry[Scheme] = Registry(
+    Scheme,  # type: ignore[type-abstract]
+    SCHEMES,
+    "scheme",
+    "windrow.schemes",
+    lambda kind: kind.name(),
+)
+"""All schemes by name, those from outside the package too."""
+
+__all__ = [
+    "SCHEMES",
+    "SCHEME_REGISTRY",
+    "Aggregate",
+    "Boundary",
+    "Custom",
+    "Delta",
+    "DoubleBoundary",
+    "Gap",
+    "Scheme",
+    "Threshold",
+]

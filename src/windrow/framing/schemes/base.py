@@ -7,6 +7,7 @@ files or watermarks. It takes columns and state, and returns frames and state.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
@@ -78,6 +79,16 @@ class Scheme(ABC):
                 continue
             shown.append(f"{item.name}={value!r}" if item.kw_only else repr(value))
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the scheme on the command line and in SQL.
+
+        >>> from windrow.framing.schemes import DoubleBoundary
+        >>> DoubleBoundary.name()
+        'double_boundary'
+        """
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
     @property
     def fingerprint(self) -> str:
