@@ -1,4 +1,4 @@
-"""SQL only: frames as table functions, in a session where `wr.register` was called once.
+"""SQL only: frames as table functions, in a session where `wr.register_sql` was called once.
 
 After that, any SQL client of the session can use them. The arguments have the names of the Python API.
 """
@@ -31,7 +31,7 @@ CONNECTIONS = """
 def main() -> None:
     """Print the stalls of each pump, then the periods in which it was connected."""
     spark = wr.session()
-    wr.register(spark)
+    wr.register_sql(spark)
     spark.sql(READINGS)
     spark.sql(STALLS).show()
     spark.sql(CONNECTIONS).show()

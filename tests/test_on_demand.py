@@ -69,3 +69,10 @@ def test_names_are_declared_for_type_checkers_as_they_are_loaded(package: object
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'windrow' has no attribute 'frame'"):
         _ = wr.frame
+
+
+def test_a_renamed_name_suggests_the_new_one() -> None:
+    with pytest.raises(
+        AttributeError, match="module 'windrow' has no attribute 'register'; it is now called 'register_sql'"
+    ):
+        _ = wr.register

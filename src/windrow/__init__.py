@@ -59,8 +59,8 @@ if TYPE_CHECKING:
         migrate,
         open_frames,
         parquet,
-        register,
         register_redis,
+        register_sql,
         session,
         slide,
         widen,
@@ -129,8 +129,8 @@ __all__ = [
     "parquet",
     "quantile",
     "rank",
-    "register",
     "register_redis",
+    "register_sql",
     "session",
     "skewness",
     "slide",
@@ -159,8 +159,8 @@ _HOMES = {
     "windrow.planner.advice": ("Advice", "advise"),
     "windrow.spark": (
         "ParquetSource", "assemble", "buffer_stats", "explain", "failure", "fill", "frames", "guard", "migrate",
-        "open_frames", "parquet", "register", "register_redis", "session", "slide", "widen",
+        "open_frames", "parquet", "register_redis", "register_sql", "session", "slide", "widen",
     ),
     "windrow.windows": ("DistinctTimes", "Keep", "Landmark", "Rows", "Sliding", "Tumbling", "Window"),
 }  # fmt: skip
-__getattr__, __dir__ = on_demand(__name__, _HOMES)
+__getattr__, __dir__ = on_demand(__name__, _HOMES, renamed={"register": "register_sql"})

@@ -12,19 +12,24 @@ from importlib import import_module
 from typing import Any
 
 
-def on_demand(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def on_demand(
+    package: str, homes: Mapping[str, Sequence[str]], renamed: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the `__getattr__` and `__dir__` of a package whose names are defined in these modules.
+
+    `renamed` maps former names to current ones: the error for a former name suggests the current one.
 
     >>> load, names = on_demand("windrow.terminal", {"windrow.terminal.log": ["SparkLog"]})
     >>> load("SparkLog").__name__, "SparkLog" in names()
     ('SparkLog', True)
     """
     home_of = {name: module for module, names in homes.items() for name in names}
-    here = sys.modules[package]
+    here, renamed = sys.modules[package], renamed or {}
 
     def load(name: str) -> Any:
         if name not in home_of:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            hint = f"; it is now called {renamed[name]!r}" if name in renamed else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         value = getattr(import_module(home_of[name]), name)
         setattr(here, name, value)
         return value

@@ -417,7 +417,7 @@ def verbs(spark, loops, tmp_path_factory):
         "parquet": (wr.parquet, dict(spark=spark, path=str(folder))),
         "open_frames": (wr.open_frames, dict(spark=spark, checkpoint=str(folder))),
         "migrate": (wr.migrate, dict(spark=spark, checkpoint=str(folder))),
-        "register": (wr.register, dict(spark=spark)),
+        "register_sql": (wr.register_sql, dict(spark=spark)),
         "guard": (wr.guard, dict(stream=spark.readStream.format("rate").load(), on="timestamp")),
         "advise": (wr.advise, dict(aggregate=wr.median("speed"), retention=100, slide=10)),
     }
@@ -425,7 +425,7 @@ def verbs(spark, loops, tmp_path_factory):
 
 VERBS = (
     "frames", "frames of a stream", "slide", "slide of a stream", "explain", "fill", "widen", "assemble",
-    "parquet", "open_frames", "migrate", "register", "advise", "guard",
+    "parquet", "open_frames", "migrate", "register_sql", "advise", "guard",
 )  # fmt: skip
 
 
@@ -472,7 +472,7 @@ def test_a_switch_for_windows_is_checked_where_frames_are_explained(loops):
 def test_a_division_by_zero_is_one_error_in_every_plan(spark, tmp_path):
     pq.write_table(pa.table({"t": [1, 2], "x": [0, 1]}), tmp_path / "zero.parquet")
     source = wr.parquet(spark, tmp_path / "zero.parquet")
-    wr.register(spark)
+    wr.register_sql(spark)
     source.df.createOrReplaceTempView("zero")
     said = "the expression '1 / x > 0' cannot be computed for some row: Division by zero."
     in_sql = "select * from threshold_frames(TABLE(zero), on => 't', predicate => '1 / x > 0')"

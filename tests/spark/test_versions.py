@@ -62,7 +62,7 @@ def test_windows_are_the_same_by_every_plan(spark, log):
 
 
 def test_sql_finds_the_frames_of_python(spark, log):
-    wr.register(spark)
+    wr.register_sql(spark)
     source = wr.parquet(spark, log)
     source.df.createOrReplaceTempView("versions_readings")
     call = "SELECT * FROM delta_frames(TABLE(versions_readings), on => 't', by => 'g', limits => map('x', 0.8))"

@@ -109,7 +109,7 @@ def check_stream(spark: SparkSession, folder: Path) -> None:
 
 def check_sql(spark: SparkSession, source: wr.ParquetSource) -> None:
     """The table functions run on the session's workers, and what is wrong is said in one sentence."""
-    wr.register(spark)
+    wr.register_sql(spark)
     source.df.createOrReplaceTempView("readings")
     call = "SELECT * FROM delta_frames(TABLE(readings), on => 't', by => '{}', limits => map('x', 0.8))"
     wanted = wr.frames(source, QUERIES["delta"], on="t", by="g")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from windrow.spark.sliding import slide
     from windrow.spark.sources.parquet import ParquetSource, parquet
     from windrow.spark.sources.redis import register_redis
-    from windrow.spark.sql import register
+    from windrow.spark.sql import register_sql
     from windrow.spark.widening import widen
 
 __all__ = [
@@ -32,8 +32,8 @@ __all__ = [
     "migrate",
     "open_frames",
     "parquet",
-    "register",
     "register_redis",
+    "register_sql",
     "session",
     "slide",
     "widen",
@@ -53,7 +53,7 @@ _HOMES = {
     "windrow.spark.sources.redis": ("register_redis",),
     "windrow.spark.sessions": ("session",),
     "windrow.spark.sliding": ("slide",),
-    "windrow.spark.sql": ("register",),
+    "windrow.spark.sql": ("register_sql",),
     "windrow.spark.widening": ("widen",),
 }
 __getattr__, __dir__ = on_demand(__name__, _HOMES)

@@ -30,7 +30,7 @@ def readings(spark, tmp_path_factory):
     """Groups of very different size, ties, gaps, nulls and NaN, in many partitions and no order; a view `readings`."""
     path = str(tmp_path_factory.mktemp("sql") / "readings.parquet")
     pq.write_table(table(1_500, 8), path)
-    wr.register(spark)
+    wr.register_sql(spark)
     df = spark.read.parquet(path).repartition(5).cache()
     df.createOrReplaceTempView("readings")
     return df
@@ -377,4 +377,4 @@ def test_a_stream_is_refused(spark, readings):
 
 def test_only_a_session_can_be_registered_with():
     with pytest.raises(SpecError, match="'spark' is no Spark session"):
-        wr.register("spark")
+        wr.register_sql("spark")

@@ -14,7 +14,7 @@ from windrow.aggregates.extremes import LARGEST, SMALLEST
 from windrow.aggregates.pairs import Pair
 from windrow.aggregates.summing import FLOATS
 from windrow.spark.plans.clock import as_integer
-from windrow.spark.plans.shuffle import select_tuples
+from windrow.spark.plans.shuffle import select_rows
 from windrow.spark.plans.sums import sum_state
 from windrow.spark.resolve.columns import column
 from windrow.windows.gather import FARTHEST_PANE
@@ -39,7 +39,7 @@ def why_not_native_panes(request: WindowQuery) -> str | None:
 
 def native_panes(df: DataFrame, request: WindowQuery) -> DataFrame:
     """Aggregate panes in one aggregation. No row leaves the JVM, only panes do."""
-    tuples, layout = select_tuples(df, request)
+    tuples, layout = select_rows(df, request)
     names = iter(layout.values)
     sums: list[Column] = []
     for j, (aggregate, accumulator) in enumerate(zip(request.agg.values(), request.accumulators, strict=True)):

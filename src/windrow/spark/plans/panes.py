@@ -18,7 +18,7 @@ from windrow.rows.query import Layout, Reader
 from windrow.spark.failures import plainly
 from windrow.spark.plans.pieces import PIECES, in_order
 from windrow.spark.plans.scan import ScanSource, layout_of, task_numbers
-from windrow.spark.plans.shuffle import select_tuples
+from windrow.spark.plans.shuffle import select_rows
 from windrow.spark.sessions import ROWS_A_BATCH, parallelism
 from windrow.spark.sources.parquet import RowGroup, read_row_group
 from windrow.spark.versions import from_arrow_schema
@@ -100,7 +100,7 @@ def _combine_pieces(request: WindowQuery) -> MapInArrow:
 
 def gathered_panes(df: DataFrame, request: WindowQuery) -> DataFrame:
     """Let tasks aggregate panes from the rows that Spark hands them, before any shuffle."""
-    tuples, layout = select_tuples(df, request)
+    tuples, layout = select_rows(df, request)
     return tuples.mapInArrow(plainly(_as_rows(request, layout, None)), from_arrow_schema(panes_schema(request)))
 
 
@@ -155,7 +155,7 @@ def _combine(request: WindowQuery) -> MapInArrow:
 
 def ordered_windows(df: DataFrame, request: WindowQuery, schema: StructType) -> DataFrame:
     """Compute windows from rows that Spark has sorted, for queries that depend on the order of rows."""
-    tuples, layout = select_tuples(df, request)
+    tuples, layout = select_rows(df, request)
     together = tuples.repartition(*layout.by) if layout.by else tuples.repartition(1)
     return together.sortWithinPartitions(layout.on).mapInArrow(plainly(_slide_sorted(request, layout)), schema)
 

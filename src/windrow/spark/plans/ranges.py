@@ -23,7 +23,7 @@ from windrow.framing.query import FrameQuery
 from windrow.rows.query import Layout
 from windrow.spark.failures import own_errors, plainly
 from windrow.spark.plans.pieces import PIECES, reconciled
-from windrow.spark.plans.shuffle import select_tuples
+from windrow.spark.plans.shuffle import select_rows
 from windrow.spark.resolve.columns import column
 from windrow.spark.sessions import parallelism
 
@@ -56,7 +56,7 @@ def _has_literals(kind: pa.DataType) -> bool:
 
 def range_frames(df: DataFrame, request: FrameQuery, cuts: Cuts, schema: StructType) -> DataFrame:
     """Compute frames with a sort over ranges and the kernel, and reconcile the seams."""
-    tuples, layout = select_tuples(df, request)
+    tuples, layout = select_rows(df, request)
     ranges = cuts.keys.num_rows + 1
     number = _range_number(tuples, (*layout.by, layout.on), cuts.keys)
     ordered = tuples.repartitionById(ranges, number).sortWithinPartitions(layout.on)

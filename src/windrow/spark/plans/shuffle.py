@@ -27,13 +27,13 @@ from windrow.spark.resolve.predicates import condition
 
 def shuffle_frames(df: DataFrame, request: FrameQuery, schema: StructType) -> DataFrame:
     """Compute frames with a sort within groups and the kernel."""
-    tuples, layout = select_tuples(df, request)
+    tuples, layout = select_rows(df, request)
     together = tuples.repartition(*layout.by) if layout.by else tuples.repartition(1)
     ordered = together.sortWithinPartitions(layout.on)
     return ordered.mapInArrow(plainly(frame_sorted(request, layout)), schema)
 
 
-def select_tuples(df: DataFrame, request: Query[Any], whole_as: str | None = None) -> tuple[DataFrame, Layout]:
+def select_rows(df: DataFrame, request: Query[Any], whole_as: str | None = None) -> tuple[DataFrame, Layout]:
     """Select what the kernel reads, under internal names. If `whole_as` is given, add the whole row under that name."""
     by = tuple(f"by{i}" for i in range(len(request.by)))
     ties = tuple(f"tie{i}" for i in range(len(request.order_by)))

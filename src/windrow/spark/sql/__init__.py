@@ -12,7 +12,7 @@ from windrow.spark.arguments import check_spark
 from windrow.spark.sessions import check_session
 from windrow.spark.sql import functions
 
-__all__ = ["register"]
+__all__ = ["register_sql"]
 
 HANDLERS = {
     "threshold_frames": functions.ThresholdFrames,
@@ -23,7 +23,7 @@ HANDLERS = {
 }
 
 
-def register(spark: SparkSession) -> None:
+def register_sql(spark: SparkSession) -> None:
     """Register table functions that make frames available in the SQL of a session.
 
     Parameters
@@ -60,7 +60,7 @@ def register(spark: SparkSession) -> None:
     --------
     >>> import windrow as wr
     >>> spark = wr.session()
-    >>> wr.register(spark)
+    >>> wr.register_sql(spark)
     >>> loops = spark.createDataFrame([(1, 55.0), (2, 31.0), (3, 28.0), (4, 60.0)], "minute int, speed double")
     >>> loops.createOrReplaceTempView("loops")
     >>> spark.sql('''

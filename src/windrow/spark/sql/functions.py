@@ -22,7 +22,7 @@ from windrow.spark.framing import result_schema
 from windrow.spark.resolve.frames import resolve
 from windrow.spark.sql.arguments import FUNCTIONS, TableFunction, accept_intervals, read_call
 from windrow.spark.sql.predicates import Table, check_predicate
-from windrow.spark.sql.tuples import as_rows, as_table, quoted, select_tuples
+from windrow.spark.sql.rows import as_rows, as_table, quoted, select_rows
 
 accept_intervals()
 
@@ -58,7 +58,7 @@ def _framing(
     # Resolving only reads the schema of a DataFrame, apart from the checks of predicates.
     table = cast(DataFrame, Table(call.table))
     request = resolve(table, call.scheme, call.on, call.by, call.agg, call.order_by, check_predicate)
-    selected, _ = select_tuples(request)
+    selected, _ = select_rows(request)
     keys = ", ".join(quoted(name) for name in request.by)
     return Framing(
         result_schema(table, request),
@@ -76,7 +76,7 @@ class Frames:
     def __init__(self, framing: Framing) -> None:
         assert framing.request is not None
         self._request = framing.request
-        self._selected, self._layout = select_tuples(self._request)
+        self._selected, self._layout = select_rows(self._request)
         self._reader = Reader(self._request, self._layout)
         self._framer = self._request.framer()
         self._framer.directory = self._reader.directory

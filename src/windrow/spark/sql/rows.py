@@ -44,7 +44,7 @@ EARLIEST_AND_LATEST = "TIMESTAMP_NTZ'0001-01-01 00:00:00'", "TIMESTAMP_NTZ'9999-
 """The years 1 to 9999, the only ones that Python's dates support."""
 
 
-def select_tuples(request: FrameQuery) -> tuple[tuple[Selected, ...], Layout]:
+def select_rows(request: FrameQuery) -> tuple[tuple[Selected, ...], Layout]:
     """Select what the kernel reads, under internal names, with `on` first."""
     types, scheme = request.types, request.scheme
     by = [_never_null(_as_is(name, f"by{i}", types[name]), name, "by") for i, name in enumerate(request.by)]
