@@ -21,7 +21,7 @@ venv: $(STAMP) ## build .venv with everything in it
 $(STAMP): pyproject.toml constraints.txt scripts/ensure_python.sh
 	@scripts/ensure_python.sh $(PYTHON)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench,docs,redis]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench,docs]"
 	@touch $@
 
 # numba keys machine code only by the file of the kernel, not by the files of the functions it inlines.

@@ -26,7 +26,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def readable(lines: list[str]) -> Iterator[str]:
-    """The lines of the catalogue from its first section on, with wide tables split."""
+    """Return the lines of the catalogue from its first section on, with wide tables split."""
     at = next(i for i, line in enumerate(lines) if line.startswith("## "))
     sources: dict[str, str] = {}
     section = ""
@@ -55,7 +55,7 @@ def readable(lines: list[str]) -> Iterator[str]:
 
 
 def columns(header: list[str], rows: list[list[str]], chosen: list[str]) -> Iterator[str]:
-    """Some columns of a table; types, which have angle brackets, as code."""
+    """Return some columns of a table; types, which have angle brackets, become code."""
     places = [header.index(name) for name in chosen]
     yield line(chosen)
     yield line(["---"] * len(chosen))
@@ -73,7 +73,7 @@ def entries(header: list[str], rows: list[list[str]]) -> Iterator[str]:
 
 
 def cells(text: str) -> list[str]:
-    """The cells of one row; an escaped bar is part of a cell."""
+    """Return the cells of one row; an escaped bar is part of a cell."""
     inner = text.strip().strip("|").replace(r"\|", "\0")
     return [cell.strip().replace("\0", r"\|") for cell in inner.split("|")]
 

@@ -37,7 +37,7 @@ class PublicNames(griffe.Extension):
 
 
 def names(package: str) -> list[str]:
-    """The public names of a package."""
+    """Return the public names of a package."""
     listed: list[str] = import_module(package).__all__
     return listed
 
@@ -49,7 +49,7 @@ def home(package: str, name: str) -> str | None:
 
 
 def tidy(docstring: str) -> str:
-    r"""A docstring whose prose is not taken for parameters or types.
+    r"""Return a docstring whose prose is not taken for parameters or types.
 
     Docstrings describe results in sentences, where numpy's style expects types, and some explain more after the
     parameters.
@@ -69,7 +69,7 @@ def tidy(docstring: str) -> str:
 
 
 def with_notes(parameters: str) -> str:
-    """A section of parameters, with a section of notes from its first sentence on that describes no parameter."""
+    """Return a section of parameters, with the sentences after the parameters in a section of notes."""
     lines = parameters.splitlines(keepends=True)
     for i, line in enumerate(lines):
         if not line[0].isspace() and not PARAMETER.fullmatch(line.strip()):

@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def project_files() -> Iterator[Path]:
-    """The texts of the project that are checked."""
+    """Yield the texts of the project that are checked."""
     skipped = [ROOT / name for name in (*NOT_YET, *OWN)]
     for place in map(ROOT.joinpath, CHECKED):
         for file in [place] if place.is_file() else sorted(place.rglob("*")):
@@ -136,7 +136,7 @@ def odd_phrases(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def prose(text: str) -> str:
-    r"""The text without what separates the lines of a message or comment, so that phrases are found across line ends.
+    r"""Remove what separates the lines of a message or comment, so that phrases are found across line ends.
 
     >>> prose('raise ValueError(\n    "it is "\n    f"no number"\n)')
     'raise ValueError(\n    "it is \n    no number"\n)'
@@ -157,7 +157,7 @@ def vague_names(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def bound_names(node: ast.AST) -> list[str]:
-    """The names that a node binds: variables, parameters, attributes, functions, classes and aliases."""
+    """Return the names that a node binds: variables, parameters, attributes, functions, classes and aliases."""
     match node:
         case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
             return [name]

@@ -71,13 +71,13 @@ def main() -> None:
 
 @cache
 def day() -> TrafficDay:
-    """The demo's day of traffic."""
+    """Return the demo's day of traffic."""
     return traffic_day()
 
 
 @cache
 def tow() -> Tow:
-    """The demo's tow of a probe through dye."""
+    """Return the demo's tow of a probe through dye."""
     return dye_tow()
 
 
@@ -249,7 +249,7 @@ def draw_threshold() -> None:
 
 
 def draw_boundary() -> None:
-    """The depth of the probe in layers of 10 m."""
+    """Draw the depth of the probe in layers of 10 m."""
     table = scans(1000, 7000)
     frames = framed(table, wr.Boundary({"depth": 10.0}), "scan")
     with picture("boundary", 2.4) as axes:
@@ -277,7 +277,7 @@ def depth_lines(axes: Axes, table: pa.Table) -> None:
 
 
 def draw_double_boundary() -> None:
-    """The depth of the probe, and below it the overlapping frames, each over two neighbouring layers."""
+    """Draw the depth of the probe, and below it the overlapping frames, each over two neighbouring layers."""
     table = scans(1000, 7000)
     frames = framed(table, wr.DoubleBoundary({"depth": 10.0}), "scan")
     with picture("double-boundary", 3.3, nrows=2, sharex=True, height_ratios=[1, 0.85]) as (above, below):
@@ -297,7 +297,7 @@ def draw_double_boundary() -> None:
 
 
 def draw_delta() -> None:
-    """A patch of dye, with a box around each frame: no box is higher than the limit."""
+    """Draw a patch of dye, with a box around each frame: no box is higher than the limit."""
     table = scans(14560, 15040)
     frames = framed(table, wr.Delta({"flsp": 0.2}), "scan", low=wr.min("flsp"), high=wr.max("flsp"))
     low, high = numbers(frames, "low"), numbers(frames, "high")
@@ -363,13 +363,13 @@ def draw_gap() -> None:
 
 
 def opens(t: Any, s: Any) -> bool:
-    """A peak begins where the dye exceeds 0.2."""
+    """Return whether a peak begins: the dye exceeds 0.2."""
     s.peak = t.flsp
     return t.flsp > 0.2
 
 
 def closes(t: Any, s: Any) -> bool:
-    """It ends where the dye has fallen to half of its highest value."""
+    """Return whether a peak ends: the dye has fallen to half of its highest value."""
     s.peak = max(s.peak, t.flsp)
     return t.flsp < s.peak / 2
 

@@ -18,7 +18,7 @@ import windrow.spark
 import windrow.terminal
 
 HEAVY = ("numba", "numpy", "pandas", "pyarrow", "pyspark", "sqlglot", "scipy", "statsmodels", "matplotlib", "sympy",
-         "datasketches", "rich")  # fmt: skip
+         "datasketches", "rich", "redis")  # fmt: skip
 
 
 def loaded_by(code: str) -> set[str]:

@@ -7,7 +7,7 @@
     ├── DataError            the data violates a requirement: nulls in `on` or `by`, a null with `nulls="error"`
     ├── SourceError          a file or folder is missing, unreadable or incomplete
     ├── OutputError          a result cannot be written to its destination
-    ├── SessionError         the Spark session lacks a required setting or feature
+    ├── SessionError         the Spark session lacks a setting or feature, or a package is not installed
     └── UnsupportedError     the request is valid, but the requested plan does not support it
 
 Each message names the value, the column, and what would be correct.
@@ -101,7 +101,7 @@ class OutputError(WindrowError, OSError):
 
 
 class SessionError(WindrowError, RuntimeError):
-    """A Spark session that lacks a required setting or feature."""
+    """A Spark session that lacks a required setting or feature, or a package that is not installed."""
 
 
 class UnsupportedError(WindrowError, NotImplementedError):

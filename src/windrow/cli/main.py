@@ -24,8 +24,9 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from windrow import __version__
-from windrow.cli.commands import COMMANDS, Commands
-from windrow.errors import shortened
+from windrow.cli.commands import COMMANDS, EXTRAS, Commands
+from windrow.errors import SessionError, shortened
+from windrow.extras import require
 from windrow.terminal.log import SparkLog
 
 DONE, UNEXPECTED, BAD_INPUT, BROKEN_PIPE, INTERRUPTED, TERMINATED = 0, 1, 2, 141, 130, 143
@@ -52,6 +53,7 @@ def make_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     for name, purpose in COMMANDS.items():
         command = commands.add_parser(name, help=purpose, allow_abbrev=False)
         if name == chosen:
+            require(f"windrow {name}", *EXTRAS.get(name, ()))
             import_module(f"windrow.cli.commands.{name}").declare(command)
             command.add_argument("--debug", action="store_true", help="show a traceback and Spark's log for any error")
     return parser
@@ -65,6 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = make_parser(chosen).parse_args(given)
     except SystemExit as exit_:
         return int(exit_.code or 0)
+    except SessionError as error:
+        return _say(f"error: {error}", BAD_INPUT)
     log, terminated = SparkLog(), threading.Event()
     try:
         with _no_logging(), _warnings_on_one_line(), _termination_as_exit(terminated):

@@ -58,7 +58,7 @@ class OldBucket:
         return [f"by{i}" for i in range(len(self.types))]
 
     def _codes(self) -> tuple[Directory, Codes, Codes]:
-        """Number the groups of the entries, then those of the buffered rows."""
+        """Assign numbers to the groups of the entries, then those of the buffered rows."""
         directory = Directory(self.types)
         tables = [None if self.entries is None else self.entries.groups, self.waiting]
         known, waiting = (

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from windrow.aggregates import AggregateFunction
+from windrow.extras import require
 
 if TYPE_CHECKING:
     from sympy import Expr, Symbol
@@ -78,6 +79,7 @@ class Bounds:
 
 @cache
 def _batch() -> tuple[Any, Any, Any]:
+    require("comparing costs", "studies")
     import sympy
 
     return tuple(sympy.symbols("R S B", positive=True))

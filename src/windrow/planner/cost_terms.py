@@ -18,6 +18,7 @@ import numpy as np
 
 from windrow.aggregates import AggregateFunction, Mode
 from windrow.errors import SpecError
+from windrow.extras import require
 from windrow.planner.panes_of_values import PanesOfValues
 from windrow.synopses import (
     DABA,
@@ -88,6 +89,7 @@ def _power_of_two(n: Quantity) -> Quantity:
 @cache
 def symbols() -> Quantities:
     """Return the quantities as positive symbols; a sample is smaller than a window that may grow without bound."""
+    require("comparing costs", "studies")
     import sympy
 
     R, S, P, k, e = sympy.symbols("R S P k e", positive=True)  # noqa: N806

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from windrow.extras import require
 from windrow.outputs.pictures import picture_target, save_picture
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 def draw(advice: Advice, path: Path) -> Path:
     """Plot an advice to a file; its suffix selects the format, and an existing picture is replaced."""
+    require("plotting", "plot")
     target = picture_target(path, "plot")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from windrow.extras import require
 from windrow.planner.calibration.regression import Floats, Residuals, fit, held_out, tested
 from windrow.planner.cost_terms import complexity, value_of
 from windrow.studies.design_space import Sample
@@ -45,6 +46,7 @@ class Refit:
 
 def refit(samples: Sequence[Sample], what: What) -> Refit:
     """Fit the time or the space of one approach's measurements."""
+    require("fitting a cost model", "studies")
     from statsmodels.regression.linear_model import OLS
 
     y = np.array([sample.time if what == "time" else sample.space / 1e6 for sample in samples])

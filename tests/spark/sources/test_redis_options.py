@@ -77,7 +77,9 @@ def test_an_address_keeps_no_secrets():
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "redis", None)
-    with pytest.raises(wr.SessionError, match=r"pip install windrow\[redis\]"):
+    with pytest.raises(
+        wr.SessionError, match=r"^redis_streams requires redis on the driver and on the workers; .*'windrow\[redis\]'$"
+    ):
         import_redis()
 
 

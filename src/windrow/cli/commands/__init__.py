@@ -17,3 +17,12 @@ COMMANDS = {
     "study": "measure how accurate synopses are and what they cost, beside the literature",
 }
 """The commands and their purposes. The module of a command declares its arguments and is imported only when needed."""
+
+EXTRAS = {
+    "demo": ("cli", "plot"),
+    "frames": ("cli",),
+    "fill": ("cli",),
+    "calibrate": ("studies",),
+    "study": ("studies",),
+}
+"""The extras that a command requires."""

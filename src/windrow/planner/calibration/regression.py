@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from windrow.errors import DataError
+from windrow.extras import require
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Method: TypeAlias = Literal["least squares", "weighted, robust"]
@@ -109,6 +110,7 @@ def fit(terms: Mapping[str, Floats], y: Floats, strata: Sequence[Any], seed: int
     seed
         Seed for choosing the held-out measurements.
     """
+    require("fitting a cost model", "studies")
     X = np.column_stack([np.broadcast_to(column, y.shape) for column in terms.values()])  # noqa: N806
     if y.size < X.shape[1] + 2 or not (y > 0).all():
         raise DataError(f"{y.size} measurements above 0 are too few to tell {X.shape[1]} terms apart")

@@ -21,7 +21,7 @@ def register_redis(spark: SparkSession) -> None:
     ----------
     spark
         The session; Spark Connect works too. The workers' Python needs Windrow and the package redis
-        (`pip install windrow[redis]`).
+        (`pip install 'windrow[redis]'`).
 
     Notes
     -----

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from windrow.errors import OutputError, SessionError, SourceError, SpecError
+from windrow.errors import OutputError, SourceError, SpecError
+from windrow.extras import require
 from windrow.spark.sources.redis.options import RedisOptions, address
 
 Entries = list[tuple[bytes, dict[bytes, bytes]]]
@@ -25,13 +26,9 @@ return {#found, found[#found][1]}
 
 def import_redis() -> Any:
     """Import the package redis, which only `redis_streams` needs."""
-    try:
-        import redis
-    except ImportError as error:
-        raise SessionError(
-            "redis_streams needs the Python package redis, which is not installed; pip install windrow[redis], on the "
-            "driver and on the workers"
-        ) from error
+    require("redis_streams", "redis", where="on the driver and on the workers")
+    import redis
+
     return redis
 
 
