@@ -21,6 +21,7 @@ from windrow.filling.filler import Filler, FillPlan
 from windrow.framing.query import FrameQuery
 from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.rows.query import Layout
+from windrow.rows.roles import Roles
 from windrow.spark.streams.saved import PieceStore
 
 CLEAR = 150_000
@@ -51,7 +52,7 @@ def tow() -> pa.Table:
 
 def in_kernel(table: pa.Table, scheme: wr.Scheme, fragments: bool) -> tuple[Any, float, int]:
     """Return the filler's buffer statistics, the seconds, and the number of tagged rows."""
-    request = FrameQuery(scheme, "ts", (), (), {}, {"ts": table.schema.field("ts").type})
+    request = FrameQuery(scheme, Roles("ts", (), (), {}, {"ts": table.schema.field("ts").type}))
     hits = {name: (lambda part: part["hit"].combine_chunks()) for name in scheme.predicates}
     framer = StreamFramer(StreamPlan(request, Layout("on", (), hits, {}, ()), False, fragments), PieceStore())
     filler = Filler(FillPlan(request.clock, (), (), (), (), ("on",), (), {}, {}), PieceStore())

@@ -21,6 +21,7 @@ from windrow.errors import DataError
 from windrow.framing.query import FrameQuery
 from windrow.predicates.parse import parse_predicate
 from windrow.rows.query import Layout
+from windrow.rows.roles import Roles
 
 AGGREGATES = (
     [],
@@ -66,7 +67,9 @@ def request_of(parts: dict[str, Any]) -> FrameQuery:
     """Return the query as the engines take it."""
     types = {name: ARROW[kind] for name, kind in parts["types"].items()}
     agg = {f"a{i}": aggregate(name) for i, name in enumerate(parts["agg"])}
-    return FrameQuery(schemes.build(parts["scheme"]), "t", tuple(parts["by"]), tuple(parts["order_by"]), agg, types)
+    return FrameQuery(
+        schemes.build(parts["scheme"]), Roles("t", tuple(parts["by"]), tuple(parts["order_by"]), agg, types)
+    )
 
 
 def layout_of(request: FrameQuery) -> Layout:

@@ -18,6 +18,7 @@ from fuzz.results import ANYTHING, Known, Overflow, aggregate, agrees, counted
 from fuzz.tables import ARROW, WHOLE, dictionaries, extremes, is_nan, spark_key
 from windrow.errors import DataError
 from windrow.rows.query import Layout
+from windrow.rows.roles import Roles
 from windrow.windows.query import WindowOptions, WindowQuery
 
 CLOCKS = ("bigint", "bigint", "timestamp", "timestamp", "date", "int", "double", "smallint", "tinyint")
@@ -142,7 +143,7 @@ def slide_of(parts: dict[str, Any]) -> WindowQuery:
     using = {name: wr.Keep(synopsis, eps, delta) for name, (synopsis, eps, delta) in parts["using"].items()}
     made = {name: windows.build(window) for name, window in parts["windows"].items()}
     kinds = WindowOptions(made, len(made) > 1, parts["empty"], parts["only_changed"], using)
-    return WindowQuery(kinds, "t", tuple(parts["by"]), tuple(parts["order_by"]), agg, types)
+    return WindowQuery(kinds, Roles("t", tuple(parts["by"]), tuple(parts["order_by"]), agg, types))
 
 
 def layout_of(slide: WindowQuery) -> Layout:

@@ -22,6 +22,7 @@ from windrow.testing import example_aggregate
 from windrow.windows.gather import Gatherer
 from windrow.windows.query import WindowOptions, WindowQuery
 from windrow.windows.slider import Slider
+from windrow.rows.roles import Roles
 
 def column(numbers):
     return Values(np.array(numbers), np.empty(0, np.bool_))
@@ -52,7 +53,7 @@ for kind in BUILTIN:
 for window in (wr.Sliding(10, every=5), wr.Rows(2), wr.Landmark(5)):
     types = {"on": pa.int64(), "x": pa.float64()}
     options = WindowOptions({"w": window}, named=False)
-    slide = WindowQuery(options, "on", (), (), {"s": wr.sum("x"), "v": wr.variance("x")}, types)
+    slide = WindowQuery(options, Roles("on", (), (), {"s": wr.sum("x"), "v": wr.variance("x")}, types))
     slider = Slider(slide, Directory([]))
     rows = RowBatch(np.zeros(3, np.int64), np.arange(3), {}, [column([1.0, 5.0, 2.0])] * 2)
     slider.add(*Gatherer(slide).gather(rows))

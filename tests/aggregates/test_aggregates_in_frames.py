@@ -33,6 +33,7 @@ from windrow.framing.state import pack_frames, pack_state
 from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.rows.clock import Clock
 from windrow.rows.query import Layout, Reader
+from windrow.rows.roles import Roles
 from windrow.testing import example_aggregate
 
 GROWN = [kind for kind in BUILTIN if kind.form != "numbers" or kind.reads > 1]
@@ -44,7 +45,7 @@ each_run = pytest.mark.parametrize("scheme", RUNS, ids=lambda scheme: type(schem
 
 
 def request_for(scheme: wr.Scheme) -> tuple[FrameQuery, Layout]:
-    request = FrameQuery(scheme, "on", ("g",), ("position",), AGG | MEMBERS, KINDS)
+    request = FrameQuery(scheme, Roles("on", ("g",), ("position",), AGG | MEMBERS, KINDS))
     predicates = {name: _reads(name) for name in scheme.predicates}
     attributes = {name: name for name in scheme.attributes}
     return request, Layout("on", ("g",), predicates, attributes, tuple(request.values), ("position",))
@@ -260,7 +261,7 @@ def test_a_frame_of_many_values_in_many_batches() -> None:
     for x in values:
         framer = Framer(wr.Gap(1e9), Clock.of(pa.int64(), "on"), types, aggregates)
         request = FrameQuery(
-            wr.Gap(1e9), "on", (), (), dict(zip("abcde", aggregates, strict=True)), types | {"on": pa.int64()}
+            wr.Gap(1e9), Roles("on", (), (), dict(zip("abcde", aggregates, strict=True)), types | {"on": pa.int64()})
         )
         reader = Reader(request, Layout("on", (), {}, {}, ("x",) * 5))
         for begin in range(0, x.size, 1_000):

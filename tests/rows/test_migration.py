@@ -18,6 +18,7 @@ from windrow.framing.query import FrameQuery
 from windrow.framing.schemes import SCHEMES
 from windrow.framing.stream import StreamPlan
 from windrow.rows.query import Layout
+from windrow.rows.roles import Roles
 
 each_scheme = pytest.mark.parametrize("kind", SCHEMES, ids=lambda kind: kind.__name__)
 
@@ -69,7 +70,7 @@ def rows_of(tables: list[pa.Table]) -> list[dict[str, Any]]:
 
 
 def plan_for(scheme: wr.Scheme, **options: Any) -> StreamPlan:
-    request = FrameQuery(scheme, "on", ("g",), ("position",), AGG, KINDS)
+    request = FrameQuery(scheme, Roles("on", ("g",), ("position",), AGG, KINDS))
     predicates = {name: _reads(name) for name in scheme.predicates}
     attributes = {name: name for name in scheme.attributes}
     layout = Layout("on", ("by0",), predicates, attributes, tuple(request.values), ("position",))

@@ -17,6 +17,7 @@ from windrow.aggregates import AggregateFunction
 from windrow.framing.query import FrameQuery, frames_table
 from windrow.predicates.parse import parse_predicate
 from windrow.rows.query import Layout, Reader
+from windrow.rows.roles import Roles
 
 Rows = list[tuple[Any, ...]]
 CLOCK_CHANGE, STEPS_BEFORE = 1_711_846_800_000_000, 300
@@ -143,7 +144,7 @@ def frame_locally(
     """The frames by the kernel alone, over rows sorted by plain Python."""
     types = {name: data.schema.field(name).type for name in data.column_names}
     evaluate = {name: parse_predicate(text).compile(data.schema) for name, text in scheme.predicates.items()}
-    request = FrameQuery(scheme, on, tuple(by), tuple(order_by), dict(agg), types)
+    request = FrameQuery(scheme, Roles(on, tuple(by), tuple(order_by), dict(agg), types))
     layout = Layout(on, request.by, evaluate, {n: n for n in scheme.attributes}, tuple(request.values))
     keys = [data.column(name) for name in (*by, on, *order_by)]
     keys += [truth(data) for truth in evaluate.values()]

@@ -17,6 +17,7 @@ from windrow.framing.schemes import SCHEMES
 from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.rows.clock import LARGEST
 from windrow.rows.query import Layout, Reader
+from windrow.rows.roles import Roles
 
 AGG = {"n": wr.count("v"), "first": wr.first("v"), "last": wr.last("v"), "sum": wr.sum("v"), "spread": wr.variance("v")}
 
@@ -58,7 +59,7 @@ def table_of(groups: list[Sample]) -> pa.Table:
 
 
 def plan_for(scheme: wr.Scheme, **options: bool) -> StreamPlan:
-    request = FrameQuery(scheme, "on", ("g",), ("position",), AGG, KINDS)
+    request = FrameQuery(scheme, Roles("on", ("g",), ("position",), AGG, KINDS))
     layout = Layout(
         "on", ("g",), {name: _reads(name) for name in scheme.predicates}, {name: name for name in scheme.attributes},
         tuple(request.values), ("position",),

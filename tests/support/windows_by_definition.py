@@ -15,6 +15,7 @@ from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.rows.clock import Clock
 from windrow.rows.ordering import read_in_order
 from windrow.rows.query import Layout, Reader
+from windrow.rows.roles import Roles
 from windrow.windows import DistinctTimes, Landmark, Rows, Sliding, Window
 from windrow.windows.gather import Gatherer
 from windrow.windows.query import WindowOptions, WindowQuery
@@ -87,7 +88,7 @@ KINDS = st.one_of(several(timed()), several(counted(Rows)), several(counted(Dist
 
 def slide_of(windows: list[Window], agg: dict[str, Any], value: pa.DataType = INT64, **options: Any) -> WindowQuery:
     kinds = WindowOptions({repr(window): window for window in windows}, named=True, **options)
-    return WindowQuery(kinds, "on", ("g",), (), agg, TYPES | {"v": value})
+    return WindowQuery(kinds, Roles("on", ("g",), (), agg, TYPES | {"v": value}))
 
 
 def plan_of(slide: WindowQuery, **options: bool) -> SlidePlan:

@@ -15,6 +15,7 @@ from windrow.errors import DataError, SpecError
 from windrow.rows.clock import LARGEST, Clock
 from windrow.rows.ordering import read_in_order
 from windrow.rows.query import Layout, Reader
+from windrow.rows.roles import Roles
 from windrow.windows import ranges as panes
 from windrow.windows.changes import Changes
 from windrow.windows.gather import Gatherer, pane_numbers
@@ -25,7 +26,7 @@ from windrow.windows.stream import SlidePlan, StreamSlider
 
 def asked(kind: pa.DataType, window: wr.Window, **options: Any) -> tuple[WindowQuery, Layout]:
     kinds = WindowOptions({"w": window}, named=False, **options)
-    return WindowQuery(kinds, "t", (), (), {"n": wr.count()}, {"t": kind}), Layout("t", (), {}, {}, (None,))
+    return WindowQuery(kinds, Roles("t", (), (), {"n": wr.count()}, {"t": kind})), Layout("t", (), {}, {}, (None,))
 
 
 def windows(on: list[Any], kind: pa.DataType, window: wr.Window, **options: Any) -> list[tuple[Any, ...]]:

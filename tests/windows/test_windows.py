@@ -47,6 +47,7 @@ from windows_by_definition import (
 from windrow.errors import DataError, SourceError, SpecError, UnsupportedError
 from windrow.rows.clock import Clock
 from windrow.rows.query import Layout, Reader
+from windrow.rows.roles import Roles
 from windrow.windows import DistinctTimes, Landmark, Rows, Sliding, Tumbling, Window
 from windrow.windows.gather import Gatherer
 from windrow.windows.query import WindowOptions, WindowQuery
@@ -110,7 +111,7 @@ def test_a_stream_has_the_windows_of_the_definition(story, windows: list[Window]
 
 def test_a_stream_without_groups_starts_again_when_all_its_windows_are_reported() -> None:
     kinds = WindowOptions({"w": Tumbling(10)}, named=False)
-    slide = WindowQuery(kinds, "on", (), (), {"n": wr.count()}, TYPES)
+    slide = WindowQuery(kinds, Roles("on", (), (), {"n": wr.count()}, TYPES))
     plan, shelf = SlidePlan(slide, Layout("on", (), {}, {}, tuple(slide.values))), Dictionary()
     bucket = StreamSlider(plan, shelf)
     assert bucket.step([table_of([Tuple(0, 3, 1)])], 20)[0][0]["n"].to_pylist() == [1]
@@ -189,7 +190,7 @@ def test_a_synopsis_puts_rows_at_fractions_into_the_windows_that_panes_do(synops
     found = []
     for using in ({}, {"using": {"a": wr.Keep(synopsis)}}):
         kinds = WindowOptions({"w": Sliding(2, every=1)}, named=False, **using)
-        slide = WindowQuery(kinds, "on", ("g",), (), agg, {"g": INT64, "on": pa.float64(), "v": pa.float64()})
+        slide = WindowQuery(kinds, Roles("on", ("g",), (), agg, {"g": INT64, "on": pa.float64(), "v": pa.float64()}))
         bucket = StreamSlider(plan_of(slide), Dictionary())
         found.append(pa.concat_tables([*bucket.step([rows], None)[0], *bucket.finish()]).sort_by("end").to_pylist())
     assert found[0] == found[1]
@@ -324,7 +325,9 @@ def test_a_landmark_keeps_one_pane_of_what_is_over() -> None:
 
 def test_an_endless_float_is_in_no_window() -> None:
     types = TYPES | {"on": pa.float64()}
-    slide = WindowQuery(WindowOptions({"w": Tumbling(10)}, named=False), "on", ("g",), (), {"n": wr.count()}, types)
+    slide = WindowQuery(
+        WindowOptions({"w": Tumbling(10)}, named=False), Roles("on", ("g",), (), {"n": wr.count()}, types)
+    )
     table = pa.table({"g": [1], "on": [float("inf")]})
     with pytest.raises(DataError, match="inf is in no window"):
         Gatherer(slide).gather(Reader(slide, _layout(slide)).read(table))

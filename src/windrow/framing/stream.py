@@ -63,7 +63,7 @@ class StreamPlan:
     def fingerprint(self) -> dict[str, Any]:
         """Everything that a saved state depends on; a state is only valid for an equal fingerprint."""
         told = {"ordered": self.ordered, "fragments": self.fragments}
-        return {"scheme": self.request.scheme.fingerprint, **self.request.fingerprint, **told}
+        return {"scheme": self.request.scheme.fingerprint, **self.request.roles.fingerprint, **told}
 
 
 @dataclass

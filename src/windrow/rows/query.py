@@ -15,6 +15,7 @@ from windrow.aggregates.engine.accumulator import Accumulator, read_values
 from windrow.arrays import Array, Values, read_numbers
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
+from windrow.rows.roles import Roles
 
 FLOAT = np.dtype(np.float64)
 
@@ -27,17 +28,10 @@ What = TypeVar("What")
 
 @dataclass(frozen=True)
 class Query(Generic[What]):
-    """A resolved query: what to compute, the columns it needs by role, and their types.
-
-    A task needs to know nothing else.
-    """
+    """A resolved query: what to compute, and the columns it reads by role. A task needs to know nothing else."""
 
     what: What
-    on: str
-    by: tuple[str, ...]
-    order_by: tuple[str, ...]
-    agg: dict[str, AggregateFunction]
-    types: dict[str, pa.DataType] = field(compare=False)
+    roles: Roles
 
     @property
     def predicates(self) -> Mapping[str, Any]:
@@ -55,35 +49,49 @@ class Query(Generic[What]):
         return "skip"
 
     @property
+    def on(self) -> str:
+        """The progressing attribute."""
+        return self.roles.on
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The columns that make a group."""
+        return self.roles.by
+
+    @property
+    def order_by(self) -> tuple[str, ...]:
+        """The columns that break ties in `on`."""
+        return self.roles.order_by
+
+    @property
+    def agg(self) -> dict[str, AggregateFunction]:
+        """The aggregates, by the name of the result."""
+        return self.roles.agg
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        """The Arrow types of all columns that the query reads."""
+        return self.roles.types
+
+    @property
     def clock(self) -> Clock:
         """The clock of `on`."""
-        return Clock.of(self.types[self.on], self.on)
+        return self.roles.clock
 
     @property
     def by_types(self) -> list[pa.DataType]:
         """The types of the `by` columns."""
-        return [self.types[name] for name in self.by]
+        return self.roles.by_types
 
     @property
     def values(self) -> list[str | None]:
         """The columns of the aggregates, one after the other; None for a count of rows."""
-        return [name for aggregate in self.agg.values() for name in aggregate.columns or (None,)]
-
-    @property
-    def fingerprint(self) -> dict[str, Any]:
-        """What a saved state depends on apart from `what`, in a form that can be compared."""
-        return {
-            "on": self.on,
-            "by": list(self.by),
-            "order_by": list(self.order_by),
-            "agg": [repr(aggregate) for aggregate in self.agg.values()],
-            "types": {name: str(kind) for name, kind in sorted(self.types.items())},
-        }
+        return self.roles.values
 
     @property
     def accumulators(self) -> list[Accumulator]:
         """One accumulator per aggregate."""
-        return [Accumulator.of(aggregate, self.types) for aggregate in self.agg.values()]
+        return self.roles.accumulators
 
 
 @dataclass(frozen=True)

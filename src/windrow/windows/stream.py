@@ -58,7 +58,7 @@ class SlidePlan:
         kinds = self.request.what
         return {
             "windows": {name: repr(window) for name, window in kinds.windows.items()},
-            **self.request.fingerprint,
+            **self.request.roles.fingerprint,
             "ordered": self.ordered,
             "empty": kinds.empty,
             "using": {name: repr(keep) for name, keep in kinds.using.items()},

@@ -23,6 +23,7 @@ from windrow.framing.schemes.base import Scheme
 from windrow.predicates.parse import parse_predicate
 from windrow.rows.ordering import read_in_order, sorted_as_spark, whole_instants
 from windrow.rows.query import Layout, Reader, RowBatch
+from windrow.rows.roles import Roles
 
 NO_LIMIT = 1 << 40
 
@@ -48,7 +49,7 @@ class Case:
     def request(self) -> FrameQuery:
         """The query that a plan would be made for."""
         types = dict(zip(self.table.column_names, self.table.schema.types, strict=True))
-        return FrameQuery(self.scheme, self.on, self.by, self.order_by, dict(self.agg), types)
+        return FrameQuery(self.scheme, Roles(self.on, self.by, self.order_by, dict(self.agg), types))
 
     @cached_property
     def layout(self) -> Layout:

@@ -16,7 +16,7 @@ from windrow.aggregates import AggregateFunction
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.errors import ColumnError, SpecError, TypeMismatchError, WindrowError, quoted
 from windrow.predicates.parse import zero_division
-from windrow.rows.clock import Clock
+from windrow.rows.roles import Roles
 from windrow.spark.versions import to_arrow_type
 
 
@@ -27,8 +27,8 @@ def resolve_roles(
     agg: Mapping[str, AggregateFunction] | None,
     order_by: str | Sequence[str] | None,
     attributes: Mapping[str, str] | None = None,
-) -> tuple[str, tuple[str, ...], tuple[str, ...], dict[str, AggregateFunction], dict[str, pa.DataType]]:
-    """Return the columns of each role, spelled as in the table, and their types.
+) -> Roles:
+    """Return the columns of a table by role, or raise an error that says what is wrong with the arguments.
 
     `attributes` maps further columns that the query reads to the role to name in errors.
     """
@@ -46,8 +46,9 @@ def resolve_roles(
     types = columns.arrow_types([on, *keys, *ties, *(attributes or {}), *aggregated])
     check_keys(types, keys)
     check_keys(types, ties, "order_by")
-    _ = Clock.of(types[on], on)
-    return on, keys, ties, aggregates, types
+    roles = Roles(on, keys, ties, aggregates, types)
+    _ = roles.clock
+    return roles
 
 
 class Columns:

@@ -39,7 +39,7 @@ def resolve(
     if isinstance(scheme, Aggregate):
         check_compiles(scheme.aggregate)
     roles = resolve_roles(df, on, by, agg, order_by, {name: type(scheme).__name__ for name in scheme.attributes})
-    request = FrameQuery(scheme, *roles)
+    request = FrameQuery(scheme, roles)
     scheme.check(request.clock, request.types)
     for option, predicate in scheme.predicates.items():
         (analyse or check_condition)(df, predicate, "close" if option == "stop" else "predicate")

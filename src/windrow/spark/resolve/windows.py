@@ -44,11 +44,11 @@ def resolve_windows(
     for option, value in (("empty", empty), ("only_changed", only_changed)):
         check_switch(value, option)
     roles = resolve_roles(df, on, by, agg, order_by)
-    asked = named_synopses(using, roles[3])
+    asked = named_synopses(using, roles.agg)
     kinds = WindowOptions(
         *named_windows(windows), empty, only_changed, {name: k for name, k in asked.items() if k is not None}
     )
-    slide = WindowQuery(kinds, *roles)
+    slide = WindowQuery(kinds, roles)
     if not slide.agg:
         raise SpecError("agg: windows without an aggregate tell nothing; give one such as {'cars': wr.sum('volume')}")
     slide.check()
