@@ -67,7 +67,7 @@ docs: venv ## build the documentation into site/; warnings are errors, nothing i
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 bench: java venv $(KERNELS) ## Windrow compared with its peers (makes its data in bench-data/ first)
-	$(BIN)/python benchmarks/run.py
+	PYTHONPATH=. $(BIN)/python -m benchmarks
 
 fuzz: java venv $(KERNELS) ## random cases against the definitions, for MINUTES=10; SEED= repeats a run
 	PYTHONPATH=. $(BIN)/python -m fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
@@ -79,7 +79,7 @@ kill: java redis venv $(KERNELS) ## kill a running query 25 times and look wheth
 	WINDROW_KILLS=25 $(BIN)/python -m pytest tests/spark/streams/test_stream_killed.py tests/spark/sources/test_redis_killed.py
 
 soak: java venv $(KERNELS) ## a stream at full speed for 10 minutes: memory and state must stay flat
-	$(BIN)/python benchmarks/soak.py
+	PYTHONPATH=. $(BIN)/python -m benchmarks.streams.soak
 
 catalogue: venv ## write catalogue.md from the classes
 	$(BIN)/python scripts/catalogue.py > catalogue.md

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-FOLDER = Path("bench-data")
+FOLDER = Path(__file__).resolve().parents[1] / "bench-data"
 VERSION = 1  # part of the folder's name: increment it when the meaning of the data changes
 SCHEMA = pa.schema([("g", pa.int32()), ("ts", pa.timestamp("us", tz="UTC")), ("x", pa.float64()), ("note", pa.int64())])
 LOW, HIGH = -1.5, 2.5

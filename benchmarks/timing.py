@@ -1,4 +1,4 @@
-"""Time competitors in interleaved rounds and print them as a table.
+"""Time competitors in interleaved rounds.
 
 Interleaving spreads other load on the machine over all competitors. Medians are compared; the minimum shows how quiet
 the machine was.
@@ -8,8 +8,6 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-
-WIDTH = 100
 
 
 @dataclass
@@ -51,22 +49,3 @@ def _seconds(run: Callable[[], object]) -> float:
     begin = time.perf_counter()
     run()
     return time.perf_counter() - begin
-
-
-def table(title: str, timings: Mapping[str, Timing], against: Mapping[str, str]) -> str:
-    """Return the timings, fastest first, with a column of ratios for each heading in `against` (heading: competitor).
-
-    A ratio is the row's median over that competitor's: 2.00 means twice as slow.
-    """
-    headings = [*against]
-    room = WIDTH - 2 * 9 - sum(_width(h) for h in headings)
-    lines = [title, f"{'':<{room}}{'median s':>9}{'min s':>9}" + "".join(f"{h:>{_width(h)}}" for h in headings)]
-    for timing in sorted(timings.values(), key=lambda t: t.median):
-        ratios = (timing.median / timings[against[h]].median for h in headings)
-        cells = "".join(f"{r:>{_width(h)}.2f}" for h, r in zip(headings, ratios, strict=True))
-        lines.append(f"{timing.name[: room - 1]:<{room}}{timing.median:>9.2f}{timing.best:>9.2f}{cells}")
-    return "\n".join(lines)
-
-
-def _width(heading: str) -> int:
-    return max(9, len(heading) + 2)

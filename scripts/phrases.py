@@ -31,7 +31,6 @@ NOT_YET = (
     "src",
     "tests",
     "fuzz",
-    "benchmarks",
     "CHANGELOG.md",
     "catalogue.md",
     "CONTRIBUTING.md",

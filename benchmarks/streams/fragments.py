@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 import windrow as wr
+from benchmarks.report import Cell
 from windrow.demo.tow import dye_tow
 from windrow.filling.filler import Filler, FillPlan
 from windrow.framing.query import FrameQuery
@@ -25,9 +26,10 @@ from windrow.rows.roles import Roles
 from windrow.spark.streams.saved import PieceStore
 
 CLEAR = 150_000
+REPORT = "report, 2012:"
 PUNCTUATION = 230
 BATCH = 8_000
-SCANS_A_SECOND = 24
+SCANS_PER_SECOND = 24
 SCHEMES = {
     "T+D frames (T > 0.2, D = 1)": {"min_count": 1, "segments": True},
     "T+D frames (T > 0.2, D = 20)": {"min_count": 20},
@@ -46,7 +48,7 @@ def tow() -> pa.Table:
     before, after = (dye_tow(30_000, seed).table["flsp"].to_numpy() for seed in (13, 14))
     rng = np.random.default_rng(13)
     dye = np.concatenate([before, 0.02 + np.abs(rng.normal(0, 0.0035, CLEAR)), after])
-    micros = 1_250_000_000_000_000 + np.arange(dye.size) * 1_000_000 // SCANS_A_SECOND
+    micros = 1_250_000_000_000_000 + np.arange(dye.size) * 1_000_000 // SCANS_PER_SECOND
     return pa.table({"ts": pa.array(micros, pa.timestamp("us", "UTC")), "dye": dye})
 
 
@@ -57,21 +59,21 @@ def in_kernel(table: pa.Table, scheme: wr.Scheme, fragments: bool) -> tuple[Any,
     framer = StreamFramer(StreamPlan(request, Layout("on", (), hits, {}, ()), False, fragments), PieceStore())
     filler = Filler(FillPlan(request.clock, (), (), (), (), ("on",), (), {}, {}), PieceStore())
     dye = table["dye"].to_numpy()
-    tuples = pa.table({"on": table["ts"], "hit": pa.array(dye > 0.2)})
+    rows = pa.table({"on": table["ts"], "hit": pa.array(dye > 0.2)})
     tagged, begin = 0, time.perf_counter()
-    for at in range(0, len(tuples), PUNCTUATION):
-        part = tuples.slice(at, PUNCTUATION).combine_chunks()
+    for at in range(0, len(rows), PUNCTUATION):
+        part = rows.slice(at, PUNCTUATION).combine_chunks()
         watermark = part["on"][-1].value
-        found, _ = framer.step([part], watermark)
-        tagged += sum(map(len, filler.step([part], map(piece_of, found), watermark, framer.unreported())))
+        pieces, _ = framer.step([part], watermark)
+        tagged += sum(map(len, filler.step([part], map(piece_of, pieces), watermark, framer.unreported())))
     tagged += sum(map(len, filler.finish(map(piece_of, framer.finish()))))
     return filler.held, time.perf_counter() - begin, tagged
 
 
-def piece_of(found: pa.Table) -> pa.Table:
+def piece_of(frames: pa.Table) -> pa.Table:
     """Convert frames to the filler's input."""
     names = ["start", "end", "fragment", "final"]
-    return found.select(["frame", *names]).rename_columns(["number", *names])
+    return frames.select(["frame", *names]).rename_columns(["number", *names])
 
 
 def on_spark(spark: SparkSession, folder: Path, scheme: wr.Scheme, fragments: bool) -> tuple[Any, float]:
@@ -98,34 +100,24 @@ def land(table: pa.Table) -> Path:
     return folder
 
 
-def tables(spark: SparkSession) -> str:
-    """Return both tables, with the report's numbers next to ours."""
+def measure(spark: SparkSession) -> tuple[list[list[Cell]], list[list[Cell]]]:
+    """Return the rows of both tables: rows held (most and mean), and seconds; the report's, the kernel's, Spark's."""
     table = tow()
     folder = land(table)
-    lines = [
-        f"Fragments: tuples held by the filling operator, {len(table):,} scans (most, mean)",
-        f"{'':32}{'theirs, 2012':>20}{f'every {PUNCTUATION}':>20}{f'Spark, {BATCH:,}':>20}",
-    ]
-    seconds = ["Fragments: seconds of the query", lines[1]]
+    held_rows: list[list[Cell]] = []
+    seconds: list[list[Cell]] = []
     for name, options in SCHEMES.items():
-        scheme = wr.Threshold("dye > 0.2", **options)
-        kernel_scheme = wr.Threshold("hit", **options)
-        lines.append(name)
-        seconds.append(name)
         for fragments in (False, True):
-            in_kernel(table.slice(0, 20 * PUNCTUATION), kernel_scheme, fragments)
+            kernel_scheme = wr.Threshold("hit", **options)
+            in_kernel(table.slice(0, 20 * PUNCTUATION), kernel_scheme, fragments)  # compiles it
             held, took, _ = in_kernel(table, kernel_scheme, fragments)
-            there, spark_took = on_spark(spark, folder, scheme, fragments)
+            there, spark_took = on_spark(spark, folder, wr.Threshold("dye > 0.2", **options), fragments)
             theirs = THEIRS[name, fragments]
-            how = "fragments" if fragments else "no fragments"
+            how = f"{name}, {'fragments' if fragments else 'no fragments'}"
             ours = (held.most_at_frames, held.total_at_frames / max(held.frames, 1))
             remote = (there["at_frames_max"], there["at_frames_mean"] or 0)
-            lines.append(row(f"  {how}, over all frames", theirs[:2], ours, remote))
+            held_rows.append([f"{how}, over all frames", *theirs[:2], *ours, *remote])
             ours, remote = (held.most, held.total / held.steps), (there["held_max"], there["held_mean"])
-            lines.append(row(f"  {how}, over all punctuation", theirs[2:4], ours, remote))
-            seconds.append(f"  {how:30}{theirs[4]:>20.2f}{took:>20.2f}{spark_took:>20.2f}")
-    return "\n".join([*lines, "", *seconds])
-
-
-def row(name: str, *pairs: tuple[float, float]) -> str:
-    return f"{name:32}" + "".join(f"{f'{most:,.0f}  {mean:,.0f}':>20}" for most, mean in pairs)
+            held_rows.append([f"{how}, over all punctuation", *theirs[2:4], *ours, *remote])
+            seconds.append([how, theirs[4], took, spark_took])
+    return held_rows, seconds

@@ -1,14 +1,13 @@
 """Measure what a window costs in each exact synopsis and in the rolling functions of other libraries.
 
 Nanoseconds per value, for adding it and answering after each slide, and the bytes of the window. Run by
-`python benchmarks/run.py synopses`, or alone without Spark: `python benchmarks/synopses.py`.
+`python -m benchmarks synopses`, which uses no Spark.
 """
 
 import os
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")  # everything is measured on one core
 
-import argparse
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,8 +19,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
-import timing
 import windrow as wr
+from benchmarks import timing
+from benchmarks.report import Cell, Report
 from windrow.planner.calibration import measure as planner
 from windrow.planner.workload import APPROACHES, WHOLE, Workload
 from windrow.synopses import (
@@ -97,18 +97,18 @@ def synopses(job: Work) -> dict[str, Callable[[], object]]:
 def peers(job: Work) -> dict[str, tuple[Callable[[], object], int]]:
     """Return the same work by other libraries, with their row counts; those that only slide by one are left out."""
     x, window, name = job.x, job.window, job.aggregate
-    found: dict[str, tuple[Callable[[], object], int]] = {}
+    rolled: dict[str, tuple[Callable[[], object], int]] = {}
     options = {} if name in ("sum", "max", "median") else {"ddof": 1}
     series, column = pd.Series(x), pl.Series(x)
     pandas_rolling = series.rolling(window, step=job.every)
-    found["pandas"] = (getattr(pandas_rolling, PANDAS[name]), x.size)
+    rolled["pandas"] = (getattr(pandas_rolling, PANDAS[name]), x.size)
     if job.every > 1:
-        return found
-    found["bottleneck"] = (partial(getattr(bottleneck, BOTTLENECK[name]), x, window, **options), x.size)
-    found["Polars"] = (partial(getattr(column, POLARS[name]), window), x.size)
+        return rolled
+    rolled["bottleneck"] = (partial(getattr(bottleneck, BOTTLENECK[name]), x, window, **options), x.size)
+    rolled["Polars"] = (partial(getattr(column, POLARS[name]), window), x.size)
     if window <= DUCKDB_ROWS:
-        found["DuckDB"] = (partial(in_duckdb, name, window, x[:DUCKDB_ROWS]), min(DUCKDB_ROWS, x.size))
-    return found
+        rolled["DuckDB"] = (partial(in_duckdb, name, window, x[:DUCKDB_ROWS]), min(DUCKDB_ROWS, x.size))
+    return rolled
 
 
 def in_duckdb(name: str, window: int, x: np.ndarray) -> object:
@@ -119,43 +119,37 @@ def in_duckdb(name: str, window: int, x: np.ndarray) -> object:
         return connection.sql(f"SELECT {SQL[name]}(x) OVER (ORDER BY i {rows}) FROM elements").fetchnumpy()
 
 
-def measure(rows: int, rounds: int, report: Callable[[str], object] = lambda line: None) -> Iterator[tuple[str, ...]]:
-    """Yield a line per synopsis and peer: the work, the name, nanoseconds, bytes, and the ratio to the best peer."""
-    on = np.arange(max(rows, 3 * max(WINDOWS)))
-    for job in work(rows):
-        bytes_of, runs, sizes = {}, {}, {}
-        for name, make in synopses(job).items():
-            synopsis = make()
-            synopsis.roll(on[: job.x.size], job.x, job.every)  # compiles it and fills the window
-            bytes_of[name], sizes[name] = synopsis.nbytes, job.x.size
-            runs[name] = lambda make=make, job=job: make().roll(on[: job.x.size], job.x, job.every)
-        others = peers(job)
-        runs |= {name: run for name, (run, _) in others.items()}
-        sizes |= {name: n for name, (_, n) in others.items()}
-        timings = timing.race(runs, rounds, warm_up=False, report=lambda line, job=job: report(f"{job.name}: {line}"))
-        # Runs of milliseconds are noisy, but quick to repeat.
-        quick = {name: run for name, run in runs.items() if timings[name].median < QUICK}
-        for name, more in timing.race(quick, 5 * rounds, warm_up=False).items():
-            timings[name].seconds += more.seconds
-        cost = {name: 1e9 * timings[name].median / sizes[name] for name in runs}
-        best = min(cost[name] for name in others)
-        for name in sorted(cost, key=cost.__getitem__):
-            size = f"{bytes_of[name]:,}" if name in bytes_of else "-"
-            yield job.name, name, f"{cost[name]:.1f}", size, f"{cost[name] / best:.2f}"
+def exact(report: Report, rows: int, rounds: int) -> None:
+    """Report each exact synopsis and each peer: nanoseconds per value, bytes, and the ratio to the best peer."""
+    title = f"Rolling aggregates, {rows:,} values or three windows: nanoseconds per value (median), bytes"
+    results = [[job.name, *row] for job in work(rows) for row in _measured(job, rounds, report)]
+    report.table(title, ["", "", "ns", "bytes", "/best peer"], results)
 
 
-def table(rows: int, rounds: int, report: Callable[[str], object] = lambda line: None) -> str:
-    """Return all measurements in one table."""
-    lines = [f"Rolling work, {rows:,} elements or three windows: nanoseconds an element (median), bytes"]
-    lines.append(f"{'':44}{'':16}{'ns':>12}{'bytes':>16}{'/best peer':>12}")
-    before = ""
-    for job, name, cost, size, ratio in measure(rows, rounds, report):
-        lines.append(f"{'' if job == before else job:44}{name:16}{cost:>12}{size:>16}{ratio:>12}")
-        before = job
-    return "\n".join(lines)
+def _measured(job: Work, rounds: int, report: Report) -> Iterator[list[Cell]]:
+    """Yield the name, nanoseconds, bytes and ratio to the best peer, fastest first."""
+    on = np.arange(job.x.size)
+    bytes_of, runs, sizes = {}, {}, {}
+    for name, make in synopses(job).items():
+        synopsis = make()
+        synopsis.roll(on, job.x, job.every)  # compiles it and fills the window
+        bytes_of[name], sizes[name] = synopsis.nbytes, job.x.size
+        runs[name] = lambda make=make: make().roll(on, job.x, job.every)
+    others = peers(job)
+    runs |= {name: run for name, (run, _) in others.items()}
+    sizes |= {name: n for name, (_, n) in others.items()}
+    timings = timing.race(runs, rounds, warm_up=False, report=lambda line: report.progress(f"{job.name}: {line}"))
+    # Runs of milliseconds are noisy, but quick to repeat.
+    quick = {name: run for name, run in runs.items() if timings[name].median < QUICK}
+    for name, more in timing.race(quick, 5 * rounds, warm_up=False).items():
+        timings[name].seconds += more.seconds
+    cost = {name: 1e9 * timings[name].median / sizes[name] for name in runs}
+    best = min(cost[name] for name in others)
+    for name in sorted(cost, key=cost.__getitem__):
+        yield [name, cost[name], bytes_of.get(name), cost[name] / best]
 
 
-ASKED = {
+SIZES = {
     "Recomputation": (wr.sum("x"), 1_000, 20_000),
     "Ordered": (wr.median("x"), 10_000, 200_000),
     "ExponentialHistogram": (wr.sum("x"), 10_000, 200_000),
@@ -172,23 +166,22 @@ ASKED = {
 """The aggregate, the window and the number of values for each synopsis; the quick ones sum 200,000 values."""
 
 
-def answers(rounds: int, report: Callable[[str], object] = lambda line: None) -> str:
+def answers(report: Report, rounds: int) -> None:
     """Compare the cost of answers at moments, as `wr.slide` requests them, with those of a roll."""
-    lines = ["Answers at moments and answers of a roll, slide 1: nanoseconds an answer"]
-    lines.append(f"{'':44}{'window':>12}{'roll':>12}{'answers':>12}{'/roll':>12}")
+    results: list[list[Cell]] = []
     for kind in SYNOPSES:
-        aggregate, window, n = ASKED.get(kind.__name__, (wr.sum("x"), 10_000, 200_000))
+        aggregate, window, n = SIZES.get(kind.__name__, (wr.sum("x"), 10_000, 200_000))
         make = partial(_made, kind, aggregate, window)
         on, x = np.arange(n), np.random.default_rng(7).integers(0, 100, n).astype(np.float64)
         runs = {
             "roll": lambda make=make, on=on, x=x: make().roll(on, x, 1),
             "answers": lambda make=make, on=on, x=x: make().answers(on, x, on),
         }
-        cost = {name: 1e9 * timed.median / n for name, timed in timing.race(runs, rounds).items()}
-        row = f"{window:>12,}{cost['roll']:>12,.0f}{cost['answers']:>12,.0f}{cost['answers'] / cost['roll']:>12.2f}"
-        report(f"{kind.__name__}: {row}")
-        lines.append(f"{kind.__name__:44}{row}")
-    return "\n".join(lines)
+        timings = timing.race(runs, rounds, report=lambda line, kind=kind: report.progress(f"{kind.__name__}: {line}"))
+        roll, moments = (1e9 * timings[name].median / n for name in runs)
+        results.append([kind.__name__, window, roll, moments, moments / roll])
+    title = "Answers at moments and answers of a roll, slide 1: nanoseconds per answer"
+    report.table(title, ["", "window", "roll", "answers", "/roll"], results)
 
 
 def _made(kind: type[Synopsis], aggregate: wr.AggregateFunction, window: int) -> Synopsis:
@@ -209,21 +202,19 @@ APPROXIMATE = {
 }
 
 
-def approximate(report: Callable[[str], object] = lambda line: None) -> str:
-    """Return the costs of approximate synopses at windows of all sizes; no peer has any."""
-    lines = ["Approximate synopses, ε 0.01, δ 0.001 where drawn at random: nanoseconds an element, bytes"]
-    lines.append(f"{'':44}{'':24}{'slide 1':>12}{'slide R/10':>14}{'update':>14}{'bytes':>12}")
+def approximate(report: Report) -> None:
+    """Report the costs of approximate synopses at windows of all sizes; no peer has any."""
+    results: list[list[Cell]] = []
     for name, aggregate in APPROXIMATE.items():
         for window in WINDOWS:
-            job, before = f"{name}, window {window:,}", ""
             for kind in APPROACHES:
                 row = _approximate(aggregate, window, kind, name)
                 if row is not None:
-                    report(f"{job}: {kind.__name__} {row}")
-                    lines.append(f"{'' if job == before else job:44}{kind.__name__:24}{row}")
-                    before = job
-    lines.append(f"{'median of all elements':44}{'GreenwaldKhanna':24}{_greenwald_khanna():>40,.1f}")
-    return "\n".join(lines)
+                    report.progress(f"{name}, window {window:,}: {kind.__name__}")
+                    results.append([f"{name}, window {window:,}", kind.__name__, *row])
+    results.append(["median of all values", "GreenwaldKhanna", None, None, _greenwald_khanna(), None])
+    title = "Approximate synopses, ε 0.01, δ 0.001 where drawn at random: nanoseconds per value, bytes"
+    report.table(title, ["", "", "slide 1", "slide R/10", "update", "bytes"], results)
 
 
 def _greenwald_khanna() -> float:
@@ -235,31 +226,11 @@ def _greenwald_khanna() -> float:
     return 1e9 * timings["update"].median / x.size
 
 
-def _approximate(aggregate: wr.AggregateFunction, window: int, kind: type[Synopsis], name: str) -> str | None:
+def _approximate(aggregate: wr.AggregateFunction, window: int, kind: type[Synopsis], name: str) -> list[Cell] | None:
     delta = 0.0 if kind.deterministic else 0.001
     data = WHOLE if name == "heavy hitters" or kind is ExponentialHistogram else "uniform"
     works = [Workload(aggregate, window, slide, 0.01, delta, data=data) for slide in (1, window // 10)]
     if kind.exact or works[0].why_not(kind) or kind is PrioritySample:
         return None  # a priority sample of this size takes milliseconds per value
     one, tenth = (planner.measure(work, kind, planner.QUICK) for work in works)
-    return f"{one.time:>12,.0f}{tenth.time / works[1].slide:>14,.1f}{tenth.update:>14,.1f}{tenth.bytes:>12,}"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--approximate", action="store_true", help="only the approximate ones")
-    parser.add_argument("--answers", action="store_true", help="only answers at moments, compared with those of a roll")
-    options = parser.parse_args()
-    if options.answers:
-        print(answers(options.rounds))
-        return
-    if not options.approximate:
-        print(table(options.rows, options.rounds))
-    print(approximate())
-    print(answers(options.rounds))
-
-
-if __name__ == "__main__":
-    main()
+    return [one.time, tenth.time / works[1].slide, tenth.update, tenth.bytes]

@@ -1,11 +1,9 @@
 """Other ways to compute the same frames, each as well written as its engine allows.
 
 A peer takes the table's path (Spark's peers also take the session) and returns its frames with columns g, start, end,
-count: a Spark DataFrame, which `materialise` runs, or an Arrow table, which is already computed. `totals` reduces both
-to numbers that must agree. Call `let_workers_import` before creating the Spark session.
+count: a Spark DataFrame, or an Arrow table that is already computed. `totals` reduces both to numbers that must agree.
 """
 
-import os
 from pathlib import Path
 
 import duckdb
@@ -16,27 +14,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kernels import delta_frames
-from limit import threshold_frames
+from benchmarks.frames.kernels import delta_frames
+from benchmarks.frames.limit import threshold_frames
 
 LIMIT, MIN_COUNT, DELTA = 0.5, 20, 1.0
 PRIME = 1_000_003
 RESULT = "g int, start timestamp, end timestamp, count bigint"
 Totals = tuple[int, int, int, int]
-
-
-def let_workers_import() -> None:
-    """Put this folder on the path of the Python workers of sessions created afterwards."""
-    here = str(Path(__file__).resolve().parent)
-    paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
-    if here not in paths:
-        os.environ["PYTHONPATH"] = os.pathsep.join([here, *paths])
-
-
-def materialise(frames: DataFrame | pa.Table) -> None:
-    """Compute every column of every frame and discard the result; an Arrow table is already computed."""
-    if isinstance(frames, DataFrame):
-        frames.write.format("noop").mode("overwrite").save()
 
 
 def totals(frames: DataFrame | pa.Table) -> Totals:
@@ -121,13 +105,13 @@ def delta_python_loop(spark: SparkSession, path: Path) -> DataFrame:
     delta = DELTA
 
     def begins(x: np.ndarray) -> np.ndarray:
-        found: list[int] = []
+        starts: list[int] = []
         first = 0.0
         for i, value in enumerate(x.tolist()):
-            if not found or abs(value - first) > delta:
-                found.append(i)
+            if not starts or abs(value - first) > delta:
+                starts.append(i)
                 first = value
-        return np.array(found, np.int64)
+        return np.array(starts, np.int64)
 
     return _delta(spark, path, begins)
 

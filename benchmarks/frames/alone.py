@@ -2,7 +2,7 @@
 
 Memory is observed from outside.
 
-python benchmarks/alone.py PATH PLAN CORES
+    python -m benchmarks.frames.alone PATH PLAN CORES
 """
 
 import json
@@ -17,12 +17,13 @@ from pathlib import Path
 
 import psutil
 
-PLANS = ("scan", "native", "shuffle")
+from benchmarks.bench import ROOT, materialise
+
 RUNS = 4
 
 
 @dataclass(frozen=True)
-class Found:
+class Cost:
     """The best time of a few runs, and the peak memory of all Python workers and of the JVM."""
 
     seconds: float
@@ -30,13 +31,13 @@ class Found:
     jvm_mb: float
 
 
-def measure(path: Path, plan: str, cores: int) -> Found:
+def measure(path: Path, plan: str, cores: int) -> Cost:
     """Measure in a new process."""
-    command = [sys.executable, __file__, str(path), plan, str(cores)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "benchmarks.frames.alone", str(path.resolve()), plan, str(cores)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr[-3000:])
-    return Found(**json.loads(done.stdout.splitlines()[-1]))
+    return Cost(**json.loads(done.stdout.splitlines()[-1]))
 
 
 class Watch(threading.Thread):
@@ -49,11 +50,11 @@ class Watch(threading.Thread):
 
     def run(self) -> None:
         while not self.over.wait(0.3):
-            sizes = list(self._sizes())
+            sizes = list(self.sizes())
             self.workers = max(self.workers, sum(size for name, size in sizes if "java" not in name) / 2**20)
             self.jvm = max(self.jvm, sum(size for name, size in sizes if "java" in name) / 2**20)
 
-    def _sizes(self) -> Iterator[tuple[str, int]]:
+    def sizes(self) -> Iterator[tuple[str, int]]:
         for child in psutil.Process().children(recursive=True):
             try:
                 yield child.name(), child.memory_full_info().uss
@@ -62,9 +63,8 @@ class Watch(threading.Thread):
 
 
 def main(path: str, plan: str, cores: int) -> None:
-    import peers
-    import run
     import windrow as wr
+    from benchmarks.frames.sections import THRESHOLD, ours
 
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     spark = wr.session(cores=cores)
@@ -74,7 +74,7 @@ def main(path: str, plan: str, cores: int) -> None:
     seconds = []
     for _ in range(RUNS):
         begin = time.perf_counter()
-        peers.materialise(run.ours(spark, Path(path), run.THRESHOLD, plan))
+        materialise(ours(spark, Path(path), THRESHOLD, plan))
         seconds.append(time.perf_counter() - begin)
     watch.over.set()
     watch.join()

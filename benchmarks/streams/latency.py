@@ -66,6 +66,6 @@ def measure(spark: SparkSession, name: str, seconds: float) -> tuple[float, floa
     time.sleep(WARM_UP + seconds)
     rates = [p["processedRowsPerSecond"] and p["inputRowsPerSecond"] for p in query.recentProgress[-10:]]
     query.stop()
-    found = np.concatenate(latencies)
-    median, high = np.percentile(found, [50, 99])
-    return float(median), float(high), found.size, float(np.median(rates))
+    measured = np.concatenate(latencies)
+    median, high = np.percentile(measured, [50, 99])
+    return float(median), float(high), measured.size, float(np.median(rates))

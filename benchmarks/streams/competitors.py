@@ -17,7 +17,7 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 import windrow as wr
-from peers import LIMIT, MIN_COUNT
+from benchmarks.frames.peers import LIMIT, MIN_COUNT
 
 RUN = "start timestamp, end timestamp, count long"
 RESULT = f"g int, {RUN}"
@@ -38,23 +38,23 @@ def windrow_ordered(stream: DataFrame) -> DataFrame:
 def episodes(run: tuple | None, frames: Iterator[pd.DataFrame]) -> tuple[list[tuple], tuple | None]:
     """Return the finished episodes and the open run, with a Python loop over a group's rows."""
     rows = pd.concat(list(frames)).sort_values("ts")
-    found = []
+    finished = []
     for at, hit in zip(rows["ts"], rows["x"] > LIMIT, strict=True):
         if hit:
             run = (run[0], at, run[2] + 1) if run else (at, at, 1)
         elif run:
-            found += [run] if run[2] >= MIN_COUNT else []
+            finished += [run] if run[2] >= MIN_COUNT else []
             run = None
-    return found, run
+    return finished, run
 
 
 def frame_group(key: tuple, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
-    found, run = episodes(state.get if state.exists else None, frames)
+    finished, run = episodes(state.get if state.exists else None, frames)
     if run:
         state.update(run)
     elif state.exists:
         state.remove()
-    yield pd.DataFrame([(*key, *run) for run in found], columns=["g", "start", "end", "count"])
+    yield pd.DataFrame([(*key, *run) for run in finished], columns=["g", "start", "end", "count"])
 
 
 def apply_with_state(stream: DataFrame) -> DataFrame:
@@ -70,12 +70,12 @@ class GroupProcessor(StatefulProcessor):
         self.run = handle.getValueState("run", RUN)
 
     def handleInputRows(self, key, rows, timerValues) -> Iterator[pd.DataFrame]:
-        found, run = episodes(self.run.get(), rows)
+        finished, run = episodes(self.run.get(), rows)
         if run:
             self.run.update(run)
         else:
             self.run.clear()
-        yield pd.DataFrame([(*key, *run) for run in found], columns=["g", "start", "end", "count"])
+        yield pd.DataFrame([(*key, *run) for run in finished], columns=["g", "start", "end", "count"])
 
 
 def transform_with_state(stream: DataFrame) -> DataFrame:
@@ -104,7 +104,7 @@ COMPETITORS: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
 PER_GROUP = ("applyInPandasWithState", "transformWithStateInPandas")
 
 
-def seconds_a_batch(spark: SparkSession, folder: Path, name: str) -> float:
+def seconds_per_batch(spark: SparkSession, folder: Path, name: str) -> float:
     """Return the median time of a batch, without the first ones."""
     make, mode = COMPETITORS[name]
     schema = spark.read.parquet(str(folder)).schema

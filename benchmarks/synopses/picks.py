@@ -1,17 +1,16 @@
 """Check the planner's picks: measure all synopses that apply on workloads that no model was fitted to.
 
-Run by `python benchmarks/run.py picks`, or alone without Spark: `python benchmarks/picks.py --workloads 50`.
+Run by `python -m benchmarks picks`, which uses no Spark.
 """
 
-import argparse
 import math
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 import windrow as wr
+from benchmarks.report import Report
 from windrow.planner.advice import Way
 from windrow.planner.calibration.measure import QUICK, Measured, measure
 from windrow.planner.workload import AGGREGATES, WHOLE, Workload
@@ -51,11 +50,11 @@ def workloads(n: int, seed: int = 2026) -> Iterator[Workload]:
         yield Workload(AGGREGATES[name], retention, slide, eps, delta, data=data)
 
 
-def check(work: Workload, found: Findings) -> None:
+def check(work: Workload, findings: Findings) -> None:
     """Measure everything that applies, and compare the picks with it."""
-    asked = {"retention": work.retention, "slide": work.slide, "eps": work.eps, "delta": work.delta}
+    query = {"retention": work.retention, "slide": work.slide, "eps": work.eps, "delta": work.delta}
     advice = {
-        prefer: wr.advise(work.aggregate, **asked, whole=work.data == WHOLE, prefer=prefer)
+        prefer: wr.advise(work.aggregate, **query, whole=work.data == WHOLE, prefer=prefer)
         for prefer in ("time", "space")
     }
     ways = [way for way in advice["time"].ways if way.predicted is not None and way.caution is None]
@@ -64,24 +63,24 @@ def check(work: Workload, found: Findings) -> None:
         # A pick is always measured in full, however long that takes.
         if not measured[way.name].full and way.name in {each.synopsis for each in advice.values()}:
             measured[way.name] = measure(work, way.synopsis, replace(CARE, fill=60.0))
-    found.measured += len(measured)
+    findings.measured += len(measured)
     full = {name: each for name, each in measured.items() if each.full}
-    found.not_full += len(measured) - len(full)
+    findings.not_full += len(measured) - len(full)
     for way in ways:
         if way.name in full:
-            _compare(way, full[way.name], found)
-    _judge(advice["time"].synopsis, full, lambda each: each.time, found.times, found, work, "time")
-    _judge(advice["space"].synopsis, full, lambda each: each.bytes, found.sizes, found, work, "space")
+            _compare(way, full[way.name], findings)
+    _judge(advice["time"].synopsis, full, lambda each: each.time, findings.times, findings, work, "time")
+    _judge(advice["space"].synopsis, full, lambda each: each.bytes, findings.sizes, findings, work, "space")
 
 
-def _compare(way: Way, measured: Measured, found: Findings) -> None:
+def _compare(way: Way, measured: Measured, findings: Findings) -> None:
     assert way.predicted is not None
-    found.errors_time.append(abs(way.predicted.time / measured.time - 1))
-    found.errors_size.append(abs(way.predicted.bytes / measured.bytes - 1))
+    findings.errors_time.append(abs(way.predicted.time / measured.time - 1))
+    findings.errors_size.append(abs(way.predicted.bytes / measured.bytes - 1))
 
 
 def _judge(
-    pick: str, full: dict[str, Measured], cost: Callable[[Measured], float], ratios: list[float], found: Findings,
+    pick: str, full: dict[str, Measured], cost: Callable[[Measured], float], ratios: list[float], findings: Findings,
     work: Workload, what: str,
 ) -> None:  # fmt: skip
     if not full:
@@ -89,42 +88,32 @@ def _judge(
     best = min(full, key=lambda name: cost(full[name]))
     ratio = cost(full[pick]) / cost(full[best]) if pick in full else math.inf
     ratios.append(ratio)
-    told = f"{what}, {work.name}, R {work.retention:,}, S {work.slide:,}, ε {work.eps:g}: {pick}, best {best}"
-    found.worst = sorted([*found.worst, (ratio, told)], reverse=True)[:8]
+    place = f"{what}, {work.name}, R {work.retention:,}, S {work.slide:,}, ε {work.eps:g}: {pick}, best {best}"
+    findings.worst = sorted([*findings.worst, (ratio, place)], reverse=True)[:8]
 
 
-def table(n: int, report: Callable[[str], object] = lambda line: None) -> str:
-    """Return the results of all workloads in one table."""
-    found = Findings()
+def run(report: Report, n: int) -> None:
+    """Report the results of all workloads."""
+    findings = Findings()
     for i, work in enumerate(workloads(n)):
-        check(work, found)
+        check(work, findings)
         if i % 20 == 19:
-            report(f"{i + 1} of {n} workloads")
-    lines = [
-        f"The planner's picks over {n} workloads that no model was fitted to, {found.measured:,} synopses measured",
-        f"{'':34}{'workloads':>10}{'right':>8}{'<= 1.3':>8}{'<= 3':>8}{'worst':>8}",
-    ]
-    for name, ratios in (("the fastest", found.times), ("the smallest", found.sizes)):
-        r = np.array(ratios)
-        shares = [np.mean(r <= 1.0), np.mean(r <= NEAR), np.mean(r <= FAR)]
-        lines.append(f"{name:34}{r.size:>10}" + "".join(f"{share:>8.1%}" for share in shares) + f"{r.max():>8.2f}")
-    lines.append("  wanted: within 1.3 times in at least 95 %, never worse than 3 times")
-    for name, errors in (("time", found.errors_time), ("bytes", found.errors_size)):
-        middle, most = np.quantile(errors, [0.5, 0.9])
-        lines.append(f"error of the predicted {name:11}  median {middle:6.1%}   90 % below {most:6.1%}")
-    lines.append("  wanted: within 30 %, median")
-    if found.not_full:
-        lines.append(f"  {found.not_full} were too slow to fill their window in 4 s, and are not compared")
-    lines += ["the worst picks:", *(f"  {ratio:6.2f}  {told}" for ratio, told in found.worst)]
-    return "\n".join(lines)
+            report.progress(f"{i + 1} of {n} workloads")
+    title = f"Picks of the planner, {n} workloads that no model was fitted to, {findings.measured:,} synopses measured"
+    picked = {"the fastest": np.array(findings.times), "the smallest": np.array(findings.sizes)}
+    columns = ["", "workloads", "% best", f"% <= {NEAR}", f"% <= {FAR:g}", "worst"]
+    report.table(title, columns, [_picks(name, ratios) for name, ratios in picked.items()])
+    for name, ratios in picked.items():
+        report.ratio(f"{name}: share within {NEAR} times the best", float(np.mean(ratios <= NEAR)), "at least 0.95")
+        report.ratio(f"{name}: worst pick", float(ratios.max()), "at most 3")
+    errors = {"time": findings.errors_time, "bytes": findings.errors_size}
+    rows = [[name, *(100 * float(q) for q in np.quantile(values, [0.5, 0.9]))] for name, values in errors.items()]
+    report.table("Errors of predictions, per cent", ["", "median", "90 % below"], rows)
+    if findings.not_full:
+        print(f"  {findings.not_full} were too slow to fill their window in {CARE.fill:g} s, and are not compared")
+    report.table("The worst picks", ["", "times the best"], [[place, ratio] for ratio, place in findings.worst])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workloads", type=int, default=208)
-    options = parser.parse_args()
-    print(table(options.workloads, lambda line: print(f"  {line}", file=sys.stderr, flush=True)))
-
-
-if __name__ == "__main__":
-    main()
+def _picks(name: str, ratios: np.ndarray) -> list[str | int | float]:
+    shares = (100 * float(np.mean(ratios <= most)) for most in (1.0, NEAR, FAR))
+    return [name, ratios.size, *shares, float(ratios.max())]

@@ -1,7 +1,7 @@
 """Run a stream at full speed for minutes and check that memory, state and batch time stay flat.
 
-    python benchmarks/soak.py                 10 minutes, 10,000 groups
-    python benchmarks/soak.py --minutes 2
+    python -m benchmarks.streams.soak                 10 minutes, 10,000 groups
+    python -m benchmarks.streams.soak --minutes 2
 
 Each batch has 200,000 rows, 20 per group; the next starts when the previous one is done. The first third is warm-up;
 then the last third is compared with the middle one.
@@ -17,9 +17,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-import alone
-import peers
 import windrow as wr
+from benchmarks.bench import let_workers_import
+from benchmarks.frames.alone import Watch
 
 ROWS = 200_000
 
@@ -32,12 +32,12 @@ def source(spark: SparkSession, groups: int) -> DataFrame:
     )
     second = F.floor(F.col("value") / groups)
     noise = F.pmod(F.hash("value"), F.lit(1000)) / 1000
-    tuples = read.select(
+    rows = read.select(
         (F.col("value") % groups).cast("int").alias("g"),
         F.timestamp_millis(1_700_000_000_000 + 1000 * second).alias("ts"),
         (F.sin(second / 40 + F.col("value") % groups) + noise).alias("x"),
     )
-    return tuples.withWatermark("ts", "5 seconds")
+    return rows.withWatermark("ts", "5 seconds")
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--groups", type=int, default=10_000)
     options = parser.parse_args()
-    peers.let_workers_import()
+    let_workers_import()
     spark = wr.session()
     spark.sparkContext.setLogLevel("ERROR")
     frames = wr.frames(
@@ -62,7 +62,7 @@ def main() -> None:
 
 def watch(query: Any, seconds: float) -> list[dict[str, float]]:
     """Return the time of each batch, and the sizes of the processes and the state after it."""
-    sizes = alone.Watch()
+    sizes = Watch()
     seen: list[dict[str, float]] = []
     begin = time.monotonic()
     last = -1
@@ -72,7 +72,7 @@ def watch(query: Any, seconds: float) -> list[dict[str, float]]:
         if not progress or progress["batchId"] == last:
             continue
         last = progress["batchId"]
-        now = list(sizes._sizes())
+        now = list(sizes.sizes())
         state = progress["stateOperators"][0]
         seen.append(
             {
@@ -82,7 +82,7 @@ def watch(query: Any, seconds: float) -> list[dict[str, float]]:
                 "jvm_mb": sum(size for name, size in now if "java" in name) / 2**20,
                 "state_rows": state["numRowsTotal"],
                 "state_mb": state["customMetrics"].get("rocksdbSstFileSize", 0) / 2**20,
-                "tuples": progress["numInputRows"],
+                "rows": progress["numInputRows"],
             }
         )
         print(f"\r  batch {last}, {seen[-1]['batch']:.2f} s", end="", file=sys.stderr, flush=True)
@@ -96,7 +96,7 @@ def report(seen: list[dict[str, float]]) -> None:
     if not third:
         sys.exit("too short a time: fewer than three batches")
     middle, end = seen[third : 2 * third], seen[2 * third :]
-    print(f"\n{len(seen)} batches, {sum(row['tuples'] for row in seen):,} tuples in {seen[-1]['second']:.0f} s")
+    print(f"\n{len(seen)} batches, {sum(row['rows'] for row in seen):,} rows in {seen[-1]['second']:.0f} s")
     print(f"{'median of':20}{'middle third':>14}{'last third':>14}{'ratio':>8}")
     for name in ("batch", "workers_mb", "jvm_mb", "state_rows", "state_mb"):
         a, b = (statistics.median(row[name] for row in part) for part in (middle, end))

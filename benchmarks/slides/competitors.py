@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import windrow as wr
-from peers import PRIME
+from benchmarks.frames.peers import PRIME
 
 STAMP = pa.timestamp("us", tz="UTC")
 SECOND = 1_000_000
@@ -39,16 +39,16 @@ def ours(spark: SparkSession, path: Path, window: Window, plan: str) -> DataFram
     source = wr.parquet(spark, str(path))
     kind = wr.Sliding(f"{window.length} seconds", every=f"{window.every} seconds")
     agg = {"n": wr.count(), "total": wr.sum("x"), "var": wr.variance("x")}
-    found = wr.slide(source if plan == "scan" else source.df, kind, on="ts", by="g", agg=agg, plan=plan)
-    return found.select("g", "start", "end", "n", "total", "var")
+    windows = wr.slide(source if plan == "scan" else source.df, kind, on="ts", by="g", agg=agg, plan=plan)
+    return windows.select("g", "start", "end", "n", "total", "var")
 
 
 def spark_window(spark: SparkSession, path: Path, window: Window) -> DataFrame:
     """Run Spark's own windows, which copy each row into every window that contains it."""
     cut = F.window("ts", f"{window.length} seconds", f"{window.every} seconds")
-    found = spark.read.parquet(str(path)).groupBy("g", cut.alias("w"))
+    grouped = spark.read.parquet(str(path)).groupBy("g", cut.alias("w"))
     sums = [F.count("*").alias("n"), F.sum("x").alias("total"), F.var_samp("x").alias("var")]
-    return found.agg(*sums).select(
+    return grouped.agg(*sums).select(
         "g", F.col("w.start").alias("start"), F.col("w.end").alias("end"), "n", "total", "var"
     )
 
@@ -99,16 +99,16 @@ def polars_by_hand(path: Path, window: Window) -> pa.Table:
     """Run panes in Polars."""
     panes, pane = window.length // window.every, window.every * SECOND
     x = pl.col("x")
-    found = (
+    sums = (
         pl.scan_parquet(str(path / "*.parquet"))
         .group_by("g", p=pl.col("ts").to_physical() // pane)
         .agg(n=pl.len().cast(pl.Int64), s=x.sum(), q=(x * x).sum())
         .collect()
     )
-    last = found.group_by("g").agg(p=pl.col("p").max())
+    last = sums.group_by("g").agg(p=pl.col("p").max())
     more = last.select("g", p=pl.int_ranges(pl.col("p") + 1, pl.col("p") + panes)).explode("p").drop_nulls()
     more = more.with_columns(n=pl.lit(0, pl.Int64), s=pl.lit(0.0), q=pl.lit(0.0))
-    ends = pl.concat([found, more]).sort("g", "p")
+    ends = pl.concat([sums, more]).sort("g", "p")
     rolled = ends.rolling("p", period=f"{panes}i", group_by="g").agg(
         n=pl.col("n").sum(), total=pl.col("s").sum(), q=pl.col("q").sum()
     )
@@ -123,13 +123,13 @@ def polars_by_hand(path: Path, window: Window) -> pa.Table:
 def polars_dynamic(path: Path, window: Window) -> pa.Table:
     """Run Polars' own windows, over rows in time order."""
     x = pl.col("x")
-    found = (
+    windows = (
         pl.scan_parquet(str(path / "*.parquet")).set_sorted("ts")
         .group_by_dynamic("ts", every=f"{window.every}s", period=f"{window.length}s", group_by="g", start_by="window")
         .agg(n=pl.len().cast(pl.Int64), total=x.sum(), var=x.var())
         .collect()
     )  # fmt: skip
-    return found.select(
+    return windows.select(
         "g", start="ts", end=pl.col("ts") + pl.duration(seconds=window.length), n="n", total="total", var="var"
     ).to_arrow()
 
@@ -196,13 +196,13 @@ FEWER_WINDOWS = ("Polars group_by_dynamic",)
 """Competitors that omit windows starting before the first row."""
 
 
-def totals(found: DataFrame | pa.Table) -> tuple[int, int, int, int, int]:
+def totals(windows: DataFrame | pa.Table) -> tuple[int, int, int, int, int]:
     """Return the number of windows and of their rows, the sum of their ends, and rounded sums of `total` and `var`."""
-    if isinstance(found, DataFrame):
+    if isinstance(windows, DataFrame):
         sums = [F.sum("n"), F.sum(F.unix_micros("end") % PRIME), F.sum("total"), F.sum("var")]
-        count, n, end, total, var = found.agg(F.count("*"), *sums).first()
+        count, n, end, total, var = windows.agg(F.count("*"), *sums).first()
     else:
-        count, n = found.num_rows, found["n"].to_numpy().sum()
-        end = (found["end"].cast(STAMP).cast(pa.int64()).to_numpy() % PRIME).sum()
-        total, var = (np.nansum(found[name].to_numpy()) for name in ("total", "var"))
+        count, n = windows.num_rows, windows["n"].to_numpy().sum()
+        end = (windows["end"].cast(STAMP).cast(pa.int64()).to_numpy() % PRIME).sum()
+        total, var = (np.nansum(windows[name].to_numpy()) for name in ("total", "var"))
     return int(count), int(n), int(end), round(float(total) / 1e3), round(float(var) / 1e1)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels import threshold_runs
+from benchmarks.frames.kernels import threshold_runs
 
 COLUMNS = ["g", "ts", "x"]
 Piece = tuple[Path, int]  # a file and the number of one of its row groups
@@ -36,8 +36,8 @@ def threshold_frames(path: Path, threads: int, limit: float = 0.5, min_count: in
     bounds = [len(pieces) * i // threads for i in range(threads + 1)]
     shares = [pieces[a:b] for a, b in pairwise(bounds)]
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(lambda share: _frame_share(share, groups, limit, min_count), shares))
-    return pa.concat_tables([t for s in found for t in s.frames] + list(_across(found, groups, min_count)))
+        framed = list(pool.map(lambda share: _frame_share(share, groups, limit, min_count), shares))
+    return pa.concat_tables([t for share in framed for t in share.frames] + list(_across(framed, groups, min_count)))
 
 
 def _pieces(path: Path) -> tuple[list[Piece], int]:

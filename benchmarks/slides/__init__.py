@@ -1,0 +1,1 @@
+"""Sliding windows of tables: every plan, every peer and the limit."""
