@@ -18,7 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 import windrow as wr
 from benchmarks.report import Cell
 from windrow.demo.tow import dye_tow
-from windrow.filling.filler import Filler, FillPlan
+from windrow.filling.filler import Filler
+from windrow.filling.plan import FillPlan
 from windrow.framing.query import FrameQuery
 from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.rows.query import Layout
@@ -67,7 +68,7 @@ def in_kernel(table: pa.Table, scheme: wr.Scheme, fragments: bool) -> tuple[Any,
         pieces, _ = framer.step([part], watermark)
         tagged += sum(map(len, filler.step([part], map(piece_of, pieces), watermark, framer.unreported())))
     tagged += sum(map(len, filler.finish(map(piece_of, framer.finish()))))
-    return filler.held, time.perf_counter() - begin, tagged
+    return filler.held.stats, time.perf_counter() - begin, tagged
 
 
 def piece_of(frames: pa.Table) -> pa.Table:

@@ -14,8 +14,9 @@ from fuzz.kinds.stream import Memory
 from fuzz.results import aggregate, agrees, expected
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.arrays import ALL_VALID, Values
-from windrow.filling.filler import Filler, FillPlan
-from windrow.filling.sweep import Rows, Summary, Tagger
+from windrow.filling.filler import Filler
+from windrow.filling.plan import FillPlan
+from windrow.filling.sweep import Summary, SweepBatch, Tagger
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
 
@@ -61,7 +62,7 @@ class Fill(Kind):
                 group = directory.encode([pa.array([row[0] for row in piece])])
                 end = np.array([row[2] for row in piece if row[4]], dtype)
                 opens = np.array([row[4] for row in piece])
-                yield Rows(group, np.array([row[1] for row in piece], dtype), opens, end), piece
+                yield SweepBatch(group, np.array([row[1] for row in piece], dtype), opens, end), piece
                 directory = Directory([pa.int64()])
                 directory.encode([pa.array([piece[-1][0]])])
 
@@ -190,11 +191,11 @@ class FillStream(Kind):
         plan = FillPlan(
             Clock.of(pa.int64(), "on"), (pa.string(),), accumulators, values, ("name",), ("by0", "on", "name"),
             ("by0", "c0", "c1", "c2", "c3") if names else (), {"start": "c1", "end": "c2", "count": "c3"},
-            {"agg": repr(names)}, frames_known=parts["known"] == "frames", tuples_known=parts["known"] == "rows",
+            {"agg": repr(names)}, frames_are_table=parts["known"] == "frames", rows_are_table=parts["known"] == "rows",
         )  # fmt: skip
         shelf = Memory()
         filler = Filler(plan, shelf)
-        filler.know(
+        filler.take_table(
             [self._rows(parts, None)] if parts["known"] == "rows" else [],
             [self._pieces(parts, None)] if parts["known"] == "frames" else [],
         )

@@ -22,8 +22,9 @@ from frame_streams import KINDS, Dictionary, _reads, arrivals, table_of
 from streams import FEWER, TYPES, samples
 from windrow.aggregates import BUILTIN
 from windrow.aggregates.engine.accumulator import Accumulator
-from windrow.filling.filler import Filler, FillPlan
-from windrow.filling.sweep import Rows, Summary, taken
+from windrow.filling.filler import Filler
+from windrow.filling.plan import FillPlan
+from windrow.filling.sweep import Summary, SweepBatch, take_values
 from windrow.framing.assembly import put_together
 from windrow.framing.framer import Framer
 from windrow.framing.parallel.heads import HeadFramer
@@ -191,7 +192,7 @@ def test_a_fill_in_batches(frames: list[tuple[int, int]], tuples: list[tuple[int
             {"start": pa.array([f[0] for f in framed], pa.int64()), "end": pa.array([f[1] for f in framed], pa.int64())}
         )
         values = [k.read(*(columns[name] for name in k.aggregate.columns)) for k in accumulators]
-        swept = Rows(np.zeros(len(piece), np.int64), on, opens, table["end"].to_numpy())
+        swept = SweepBatch(np.zeros(len(piece), np.int64), on, opens, table["end"].to_numpy())
         found += summary.add(swept, table, values).to_pylist()
     last = summary.finish()
     found += [] if last is None else last.to_pylist()
@@ -313,4 +314,4 @@ def test_values_are_read_row_by_row() -> None:
     accumulator = Accumulator(wr.covariance("x", "y"), pa.int32(), pa.float32())
     read = accumulator.read(pa.array([1, None, 3], pa.int32()), pa.array([1.5, 2.5, None], pa.float32()))
     assert read.valid.tolist() == [True, False, False]
-    assert taken(read, np.array([0, 2])).numbers.shape == (2, 2)
+    assert take_values(read, np.array([0, 2])).numbers.shape == (2, 2)

@@ -17,7 +17,7 @@ from windrow.aggregates.engine.states import States
 from windrow.arrays import ALL_VALID, Values
 from windrow.errors import DataError, SpecError
 from windrow.filling.filler import Filler
-from windrow.filling.sweep import Rows, Summary
+from windrow.filling.sweep import Summary, SweepBatch
 from windrow.framing.parallel.in_process import Case
 from windrow.windows import Tumbling
 from windrow.windows.stream import StreamSlider
@@ -162,7 +162,7 @@ def test_a_frame_of_a_table_with_too_many_values_is_named() -> None:
     summary = Summary([accumulator], np.dtype(np.int64), ["g"], "start")
     opens = np.zeros(101, np.bool_)
     opens[0] = True
-    rows = Rows(np.zeros(101, np.int64), np.arange(-1, 100), opens, np.array([99]))
+    rows = SweepBatch(np.zeros(101, np.int64), np.arange(-1, 100), opens, np.array([99]))
     frames, values = pa.table({"g": ["b"], "start": [0]}), Values(np.arange(101), ALL_VALID)
     with pytest.raises(DataError, match=r"more than 50 .* It is the frame of group 'b' that starts at 0$"):
         summary.add(rows, frames, [values])

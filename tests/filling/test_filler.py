@@ -29,11 +29,11 @@ from frame_streams import Dictionary
 from streams import FEWER
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.errors import SourceError
-from windrow.filling import filler as fill_stream
+from windrow.filling import codec, held
 from windrow.filling.filler import Filler
 
 
-@pytest.mark.parametrize("known", [{}, {"frames_known": True}, {"tuples_known": True}], ids=str)
+@pytest.mark.parametrize("known", [{}, {"frames_are_table": True}, {"rows_are_table": True}], ids=str)
 @FEWER
 @given(data=st.data())
 def test_tuples_are_tagged_with_the_frames_of_the_definition(known: dict[str, bool], data: st.DataObject) -> None:
@@ -43,7 +43,7 @@ def test_tuples_are_tagged_with_the_frames_of_the_definition(known: dict[str, bo
     assert sorted((row["name"], row["frame"]) for row in rows) == sorted(wanted)
 
 
-@pytest.mark.parametrize("known", [{}, {"frames_known": True}, {"tuples_known": True}], ids=str)
+@pytest.mark.parametrize("known", [{}, {"frames_are_table": True}, {"rows_are_table": True}], ids=str)
 @FEWER
 @given(data=st.data())
 def test_frames_have_the_aggregates_of_the_definition(known: dict[str, bool], data: st.DataObject) -> None:
@@ -82,16 +82,15 @@ def test_nothing_is_held_that_no_frame_can_have(data: st.DataObject) -> None:
         told = dict(zip(*under_way(story, len(story.marks) - 1, mark).to_pydict().values(), strict=True))
         waits = [u for u in story.tuples if u.on > mark]
         may = [u for u in story.tuples if u.on <= mark and u.on >= told.get(u.group, END + 1)]
-        open_pieces = [
-            (g, r) for g, r, f in zip(filler.open.group, filler.open.reach, filler.open.final, strict=True) if not f
-        ]
-        names = filler.directory.keys()[0].to_pylist()
+        spans = filler.held.open.spans
+        open_pieces = [(g, r) for g, r, f in zip(spans.group, spans.reach, spans.final, strict=True) if not f]
+        names = filler.held.directory.keys()[0].to_pylist()
         going = [
             u for u in story.tuples if u.on <= mark and any(names[g] == u.group and u.on > r for g, r in open_pieces)
         ]
-        assert filler.coming.rows == len(waits)
+        assert filler.held.ahead.rows == len(waits)
         # What was held for a frame that came to nothing may stay until all is looked through.
-        assert filler.kept.rows >= len({*may, *going})
+        assert filler.held.behind.rows >= len({*may, *going})
 
 
 def test_late_tuples_and_late_frames_are_counted_and_left_out() -> None:
@@ -117,12 +116,12 @@ def test_the_punctuation_of_the_frames_says_what_is_held() -> None:
     filler = Filler(plan_for(NOTHING, {}), Dictionary())
     # A frame is under way from 4 on: what is before it can go, what is in it cannot.
     assert filler.step([arrived(1, 2, 4, 5, 6)], [], 6, told(4)) == []
-    assert filler.kept.rows == 3
+    assert filler.held.behind.rows == 3
     assert filler.step([arrived(7, 8)], [], 8, told(4)) == []
-    assert filler.kept.rows == 5
+    assert filler.held.behind.rows == 5
     assert names(filler.step([arrived(9)], [frame(0, 4, 7)], 9, told(None))) == [(4, 0), (5, 0), (6, 0), (7, 0)]
-    assert filler.kept.rows + filler.coming.rows == 0
-    assert filler.held.most == 6
+    assert filler.held.rows == 0
+    assert filler.held.stats.most == 6
 
 
 def test_fragments_let_go_what_whole_frames_would_hold() -> None:
@@ -138,13 +137,13 @@ def test_fragments_let_go_what_whole_frames_would_hold() -> None:
             pieces = [piece] if in_pieces or last else []
             found += filler.step([arrived(*on)], pieces, on[-1], told(None if in_pieces or last else 0))
         assert names(found) == [(t, 0) for t in range(200)]
-        assert filler.coming.rows + filler.kept.rows == 0
-        most[in_pieces] = filler.held.most
+        assert filler.held.rows == 0
+        most[in_pieces] = filler.held.stats.most
     assert most == {False: 200, True: 10}
 
 
 def test_what_was_held_for_nothing_is_found_when_it_has_doubled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fill_stream, "ROWS_A_PIECE", 10)
+    monkeypatch.setattr(held, "ROWS_A_PIECE", 10)
     filler = Filler(plan_for(NOTHING, {}), Dictionary())
 
     def step(batch: int, groups: str) -> None:
@@ -157,8 +156,8 @@ def test_what_was_held_for_nothing_is_found_when_it_has_doubled(monkeypatch: pyt
     for batch in range(30):
         step(batch, "ab" if batch < 2 else "a")
     in_a = 30 * 5
-    assert in_a <= filler.kept.rows <= in_a + 10
-    assert len(filler.kept.pieces) < 30
+    assert in_a <= filler.held.behind.rows <= in_a + 10
+    assert len(filler.held.behind.pieces) < 30
 
 
 def test_a_state_of_another_query_or_a_newer_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,6 +167,6 @@ def test_a_state_of_another_query_or_a_newer_version_is_refused(monkeypatch: pyt
     state = filler.save()
     with pytest.raises(SourceError, match=r"written with agg=\{\}, and now it is agg="):
         Filler.load(plan_for(NOTHING, AGG), Dictionary(), state)
-    monkeypatch.setattr(fill_stream, "VERSION", 0)
+    monkeypatch.setattr(codec, "VERSION", 0)
     with pytest.raises(SourceError, match="version 2, written by a newer Windrow"):
         Filler.load(plan, Dictionary(), state)

@@ -17,7 +17,7 @@ from streams import FLOAT, INTEGER, Span
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.arrays import Values
 from windrow.filling import sweep as filling
-from windrow.filling.sweep import Rows, Summary, Sweep, Tagger
+from windrow.filling.sweep import Summary, Sweep, SweepBatch, Tagger
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
 
@@ -55,7 +55,7 @@ def members(frame: Frame, tuples: Iterable[Tuple]) -> list[Tuple]:
 
 def batches(
     frames: Sequence[Frame], tuples: Sequence[Tuple], cuts: Sequence[int], clock: Clock
-) -> Iterator[tuple[Rows, list[Any]]]:
+) -> Iterator[tuple[SweepBatch, list[Any]]]:
     """Frames and tuples in order, cut at the given places, each batch with its plain rows."""
     rows: list[Any] = sorted([*frames, *tuples], key=lambda r: (r[0], r[1], isinstance(r, Tuple)))
     directory = Directory([pa.int64()])
@@ -65,7 +65,8 @@ def batches(
             opens = np.array([isinstance(row, Frame) for row in piece])
             group = directory.encode([pa.array([row[0] for row in piece])])
             on = np.array([row[1] for row in piece], clock.dtype)
-            yield Rows(group, on, opens, np.array([f.end for f in piece if isinstance(f, Frame)], clock.dtype)), piece
+            end = np.array([f.end for f in piece if isinstance(f, Frame)], clock.dtype)
+            yield SweepBatch(group, on, opens, end), piece
             directory = Directory([pa.int64()])
             directory.encode([pa.array([piece[-1][0]])])
 
@@ -118,7 +119,7 @@ def sums(tuples: Sequence[Tuple]) -> tuple[Any, ...]:
 def test_many_pairs_come_in_pieces_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filling, "PAIRS_AT_ONCE", 8)
     opens = np.array([True] * 5 + [False] * 6)
-    rows = Rows(np.zeros(11, np.int64), np.arange(11), opens, np.full(5, 99))
+    rows = SweepBatch(np.zeros(11, np.int64), np.arange(11), opens, np.full(5, 99))
     pieces = list(Sweep(np.dtype(np.int64)).pairs(rows))
     assert [len(piece.row) for piece in pieces] == [5] * 6
     assert [set(piece.row) for piece in pieces] == [{i} for i in range(5, 11)]
@@ -126,8 +127,9 @@ def test_many_pairs_come_in_pieces_of_bounded_size(monkeypatch: pytest.MonkeyPat
 
 def test_a_tuple_in_more_frames_than_a_piece_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filling, "PAIRS_AT_ONCE", 2)
-    rows = Rows(np.zeros(8, np.int64), np.arange(8), np.array([True] * 6 + [False] * 2), np.array([9, 9, 9, 9, 9, 6]))
-    pairs = [pair for piece in Sweep(np.dtype(np.int64)).pairs(rows) for pair in zip(*piece, strict=True)]
+    opens, end = np.array([True] * 6 + [False] * 2), np.array([9, 9, 9, 9, 9, 6])
+    batch = SweepBatch(np.zeros(8, np.int64), np.arange(8), opens, end)
+    pairs = [pair for piece in Sweep(np.dtype(np.int64)).pairs(batch) for pair in zip(*piece, strict=True)]
     assert pairs == [*((6, k) for k in range(6)), *((7, k) for k in range(5))]
 
 
@@ -135,7 +137,7 @@ def test_only_open_frames_are_remembered() -> None:
     sweep = Sweep(np.dtype(np.int64))
     for batch in range(50):
         on = np.arange(batch * 100, batch * 100 + 100)
-        frames = Rows(np.zeros(100, np.int64), on, np.ones(100, np.bool_), on + 3)
+        frames = SweepBatch(np.zeros(100, np.int64), on, np.ones(100, np.bool_), on + 3)
         assert not list(sweep.pairs(frames))
         assert sweep.end.size == 4
 
@@ -143,6 +145,6 @@ def test_only_open_frames_are_remembered() -> None:
 def test_frames_of_an_earlier_group_are_forgotten() -> None:
     sweep = Sweep(np.dtype(np.int64))
     one = np.ones(1, np.bool_)
-    assert not list(sweep.pairs(Rows(np.zeros(1, np.int64), np.array([0]), one, np.array([100]))))
-    assert not list(sweep.pairs(Rows(np.ones(1, np.int64), np.array([1]), ~one, np.empty(0, np.int64))))
+    assert not list(sweep.pairs(SweepBatch(np.zeros(1, np.int64), np.array([0]), one, np.array([100]))))
+    assert not list(sweep.pairs(SweepBatch(np.ones(1, np.int64), np.array([1]), ~one, np.empty(0, np.int64))))
     assert sweep.left.size == 0

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import windrow as wr
 from frame_streams import Dictionary
 from windrow.aggregates.engine.accumulator import Accumulator
-from windrow.filling.filler import Filler, FillPlan
+from windrow.filling.filler import Filler
+from windrow.filling.plan import FillPlan
 from windrow.rows.clock import Clock
 
 CLOCK = Clock.of(pa.int64(), "on")
@@ -61,14 +62,14 @@ GROUPS = st.sampled_from("ab")
 
 
 @st.composite
-def stories(draw: st.DrawFn, *, frames_known: bool = False, tuples_known: bool = False) -> Story:
+def stories(draw: st.DrawFn, *, frames_are_table: bool = False, rows_are_table: bool = False) -> Story:
     """Frames that overlap as they like, cut into pieces; a piece arrives when the watermark has passed its end."""
     batches = draw(st.integers(1, 5))
     marks = sorted(draw(st.lists(st.integers(-1, END), min_size=batches, max_size=batches)))
     frames, pieces = {}, []
     for number in range(draw(st.integers(0, 5))):
         group, start = draw(GROUPS), draw(st.integers(0, 20))
-        cuts = sorted(draw(st.lists(st.integers(start, 22), min_size=1, max_size=1 if frames_known else 3)))
+        cuts = sorted(draw(st.lists(st.integers(start, 22), min_size=1, max_size=1 if frames_are_table else 3)))
         frames[group, number] = (start, cuts[-1])
         batch, begins = 0, start
         for fragment, end in enumerate(cuts):
@@ -77,7 +78,7 @@ def stories(draw: st.DrawFn, *, frames_known: bool = False, tuples_known: bool =
             empty = fragment > 0 and final and draw(st.booleans()) and cuts[-2] == end
             batch = draw(st.integers(batch, batches))
             place = (None, None) if empty else (min(begins, end), end)
-            pieces.append(Piece(group, number, *place, fragment, final, -1 if frames_known else batch))
+            pieces.append(Piece(group, number, *place, fragment, final, -1 if frames_are_table else batch))
             begins = end
     tuples = []
     for name in range(draw(st.integers(0, 12))):
@@ -86,7 +87,7 @@ def stories(draw: st.DrawFn, *, frames_known: bool = False, tuples_known: bool =
         latest = sum(mark < on for mark in marks)
         batch = draw(st.integers(0, min(latest, batches - 1)))
         tuples.append(
-            Tuple(draw(GROUPS), on, draw(st.none() | st.integers(-5, 5)), name, -1 if tuples_known else batch)
+            Tuple(draw(GROUPS), on, draw(st.none() | st.integers(-5, 5)), name, -1 if rows_are_table else batch)
         )
     return Story(frames, pieces, tuples, marks)
 
@@ -137,9 +138,9 @@ def filled(story: Story, plan: FillPlan, *, finish: bool = True) -> tuple[list[d
     """The rows of the result, with the state saved and loaded between any two batches."""
     shelf = Dictionary()
     filler = Filler(plan, shelf)
-    filler.know(
-        [tuples_table(story.tuples)] if plan.tuples_known else [],
-        [pieces_table(story.pieces)] if plan.frames_known else [],
+    filler.take_table(
+        [tuples_table(story.tuples)] if plan.rows_are_table else [],
+        [pieces_table(story.pieces)] if plan.frames_are_table else [],
     )
     found: list[pa.Table] = []
     for batch, mark in enumerate(story.marks):
@@ -148,7 +149,7 @@ def filled(story: Story, plan: FillPlan, *, finish: bool = True) -> tuple[list[d
         pieces = pieces_table([p for p in story.pieces if p.batch == batch])
         found += filler.step([arrived], [pieces], mark, under_way(story, batch, mark))
         assert filler.counts.late == 0
-        assert set(shelf) == {p.number for where in (filler.coming, filler.kept) for p in where.pieces}
+        assert set(shelf) == {p.number for part in (filler.held.ahead, filler.held.behind) for p in part.pieces}
     filler = Filler.load(plan, shelf, filler.save())
     if finish:
         found += filler.finish([pieces_table([p for p in story.pieces if p.batch == len(story.marks)])])

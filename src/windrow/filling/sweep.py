@@ -27,7 +27,7 @@ PAIRS_AT_ONCE = 1 << 17
 Indices = npt.NDArray[np.int64]
 
 
-class Rows(NamedTuple):
+class SweepBatch(NamedTuple):
     """Frames and rows, sorted by group and time; at the same time, frames come first.
 
     Groups are contiguous, and group 0 is the last group of the previous batch.
@@ -63,9 +63,9 @@ class Sweep:
     in order. `left` lists the slots that are carried over to the next batch, in the order of their new numbers.
 
     >>> sweep = Sweep(np.dtype(np.int64))
-    >>> frames, tuples = [True, True], [False, False]
-    >>> rows = Rows(np.zeros(4, int), np.array([1, 2, 3, 5]), np.array(frames + tuples), np.array([3, 9]))
-    >>> [(pairs.row.tolist(), pairs.slot.tolist()) for pairs in sweep.pairs(rows)]
+    >>> opens = np.array([True, True, False, False])
+    >>> batch = SweepBatch(np.zeros(4, int), np.array([1, 2, 3, 5]), opens, np.array([3, 9]))
+    >>> [(pairs.row.tolist(), pairs.slot.tolist()) for pairs in sweep.pairs(batch)]
     [([2, 2, 3], [0, 1, 1])]
     >>> sweep.left.tolist()
     [1]
@@ -75,22 +75,22 @@ class Sweep:
         self.end: Array = np.empty(0, dtype)
         self.left = np.empty(0, np.int64)
 
-    def pairs(self, rows: Rows) -> Iterator[Pairs]:
+    def pairs(self, batch: SweepBatch) -> Iterator[Pairs]:
         """Yield all pairs of a batch, row by row, in parts of bounded size; exhaust it before the next batch."""
-        held = self.end.size
-        end = np.concatenate([self.end, rows.end])
-        slot = np.where(rows.opens, np.cumsum(rows.opens) + (held - 1), -1)
+        carried = self.end.size
+        end = np.concatenate([self.end, batch.end])
+        slot = np.where(batch.opens, np.cumsum(batch.opens) + (carried - 1), -1)
         active = np.empty(end.size, np.int64)
-        active[:held] = np.arange(held)
-        at, size = 0, held
-        while at < rows.on.size:
+        active[:carried] = np.arange(carried)
+        at, size = 0, carried
+        while at < batch.on.size:
             room = max(PAIRS_AT_ONCE, size)
-            found = Pairs(np.empty(room, np.int64), np.empty(room, np.int64))
-            at, size, n = _sweep(rows.group, rows.on, slot, end, active, size, at, found.row, found.slot)
+            pairs = Pairs(np.empty(room, np.int64), np.empty(room, np.int64))
+            at, size, n = _sweep(batch.group, batch.on, slot, end, active, size, at, pairs.row, pairs.slot)
             if n:
-                yield Pairs(found.row[:n], found.slot[:n])
+                yield Pairs(pairs.row[:n], pairs.slot[:n])
         active = active[:size]
-        self.left = active[end[active] >= rows.on[-1]] if rows.on.size else active
+        self.left = active[end[active] >= batch.on[-1]] if batch.on.size else active
         self.end = end[self.left]
 
 
@@ -122,22 +122,22 @@ def _sweep(
     return at, size, n
 
 
-def pairs_of(tuples: Placed, frames: Placed, end: Array) -> Iterator[Pairs]:
+def pairs_of(rows: Placed, frames: Placed, end: Array) -> Iterator[Pairs]:
     """Yield all pairs of rows and frames, ordered by group and time; rows with equal `on` keep their order.
 
-    >>> tuples = Placed(np.zeros(3, int), np.array([1, 4, 8]))
+    >>> rows = Placed(np.zeros(3, int), np.array([1, 4, 8]))
     >>> frames = Placed(np.zeros(2, int), np.array([7, 1]))
-    >>> [(pairs.row.tolist(), pairs.slot.tolist()) for pairs in pairs_of(tuples, frames, np.array([9, 4]))]
+    >>> [(pairs.row.tolist(), pairs.slot.tolist()) for pairs in pairs_of(rows, frames, np.array([9, 4]))]
     [([0, 1, 2], [1, 1, 0])]
     """
     n = frames.group.size
-    group, on = (np.concatenate(columns) for columns in zip(frames, tuples, strict=True))
+    group, on = (np.concatenate(columns) for columns in zip(frames, rows, strict=True))
     opens = np.arange(group.size) < n
     # The sort is stable: at the same time frames come first, and tied rows keep their order.
     order = np.lexsort((on, group))
     slots = order[opens[order]]
     sweep = Sweep(end.dtype)
-    for pairs in sweep.pairs(Rows(group[order], on[order], opens[order], end[slots])):
+    for pairs in sweep.pairs(SweepBatch(group[order], on[order], opens[order], end[slots])):
         yield Pairs(order[pairs.row] - n, slots[pairs.slot])
 
 
@@ -148,10 +148,10 @@ class Tagger:
         self._sweep = Sweep(dtype)
         self._number = np.empty(0, np.int64)
 
-    def tag(self, rows: Rows, number: Indices) -> Iterator[tuple[Indices, Indices]]:
+    def tag(self, batch: SweepBatch, number: Indices) -> Iterator[tuple[Indices, Indices]]:
         """Yield rows, each once per frame that contains it, and the frame numbers; `number` has one entry per frame."""
         number = np.concatenate([self._number, number])
-        for pairs in self._sweep.pairs(rows):
+        for pairs in self._sweep.pairs(batch):
             yield pairs.row, number[pairs.slot]
         self._number = number[self._sweep.left]
 
@@ -166,14 +166,14 @@ class Summary:
         keys: Sequence[str] = (),
         start: str | None = None,
     ) -> None:
-        self._keepers = accumulators
+        self._accumulators = accumulators
         self._sweep = Sweep(dtype)
         self._keys, self._start = keys, start
         """The columns by which error messages identify a frame."""
         self._frames: pa.Table | None = None
         self._states = [accumulator.empty(0) for accumulator in accumulators]
 
-    def add(self, rows: Rows, frames: pa.Table, values: Sequence[Values]) -> pa.Table:
+    def add(self, batch: SweepBatch, frames: pa.Table, values: Sequence[Values]) -> pa.Table:
         """Return the frames that ended: the columns of `frames`, then one aggregate per accumulator.
 
         `frames` has one row per frame of the batch. `values` holds the input of each accumulator, for all rows.
@@ -181,18 +181,18 @@ class Summary:
         if self._frames is not None:
             frames = pa.concat_tables([self._frames, frames])
         states = [
-            accumulator.extended(kept, len(frames))
-            for kept, accumulator in zip(self._states, self._keepers, strict=True)
+            accumulator.extended(state, len(frames))
+            for state, accumulator in zip(self._states, self._accumulators, strict=True)
         ]
-        for pairs in self._sweep.pairs(rows):
-            for accumulator, kept, column in zip(self._keepers, states, values, strict=True):
+        for pairs in self._sweep.pairs(batch):
+            for accumulator, state, column in zip(self._accumulators, states, values, strict=True):
                 with self._naming(frames):
-                    accumulator.accumulate(kept, pairs.slot.reshape(-1, 1), taken(column, pairs.row))
+                    accumulator.accumulate(state, pairs.slot.reshape(-1, 1), take_values(column, pairs.row))
         left = self._sweep.left
         done = np.delete(np.arange(len(frames)), left)
         self._frames = frames.take(left)
-        ended = self._finished(frames.take(done), [kept.take(done) for kept in states])
-        self._states = [kept.keep(left) for kept in states]
+        ended = self._finished(frames.take(done), [state.take(done) for state in states])
+        self._states = [state.keep(left) for state in states]
         return ended
 
     def finish(self) -> pa.Table | None:
@@ -200,9 +200,9 @@ class Summary:
         return None if self._frames is None else self._finished(self._frames, self._states)
 
     def _finished(self, frames: pa.Table, states: Sequence[States]) -> pa.Table:
-        for j, (accumulator, kept) in enumerate(zip(self._keepers, states, strict=True)):
+        for j, (accumulator, state) in enumerate(zip(self._accumulators, states, strict=True)):
             with self._naming(frames):
-                frames = frames.append_column(f"aggregate{j}", accumulator.finish(kept))
+                frames = frames.append_column(f"aggregate{j}", accumulator.finish(state))
         return frames
 
     def _naming(self, frames: pa.Table) -> AbstractContextManager[None]:
@@ -215,6 +215,6 @@ class Summary:
         return naming(which)
 
 
-def taken(values: Values, rows: Indices) -> Values:
+def take_values(values: Values, rows: Indices) -> Values:
     """Return some of the values."""
     return Values(values.numbers[rows], values.valid[rows] if values.valid.size else values.valid)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from windrow.errors import SourceError
-from windrow.filling.filler import filling_told
+from windrow.filling.codec import saved_stats
 from windrow.framing.stream import Snapshot
 from windrow.spark.streams.saved import (
     FILLING,
@@ -90,7 +90,7 @@ def buffer_stats(spark: SparkSession, checkpoint: str | os.PathLike[str], *, ope
 def _buffers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows = [
-            {"bucket": bucket, **filling_told(data)}
+            {"bucket": bucket, **saved_stats(data)}
             for bucket, data in zip(batch["bucket"].to_pylist(), batch["data"].to_pylist(), strict=True)
         ]
         yield pa.RecordBatch.from_pylist(rows, schema=_BUFFERS)

@@ -17,7 +17,7 @@ from pyspark.sql.types import DataType, LongType, StructField, StructType
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.engine.accumulator import read_values
-from windrow.filling.sweep import Rows, Summary, Tagger
+from windrow.filling.sweep import Summary, SweepBatch, Tagger
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
 from windrow.rows.ordering import in_larger_tables
@@ -197,7 +197,7 @@ class Layout:
         key_types = tuple(arrow_type(StructField(lane.name, lane.type), lane.name) for lane in lanes.keys)
         return cls(keys, key_types, meeting.clock, [lane.name for lane in out], list(schema.names))
 
-    def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, pa.Table, Rows]]:
+    def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, pa.Table, SweepBatch]]:
         """Yield each table of sorted record batches, the frames in it, and its rows as input for the sweep."""
         directory = Directory(self.key_types)
         for table in in_larger_tables(batches):
@@ -205,7 +205,7 @@ class Layout:
             opens = table.column("end").is_valid()
             frames = table.filter(opens)
             on, end = self.clock.read(table.column("on")), self.clock.read(frames.column("end"))
-            yield table, frames, Rows(group, on.numbers, opens.to_numpy(), end.numbers)
+            yield table, frames, SweepBatch(group, on.numbers, opens.to_numpy(), end.numbers)
             # Groups are contiguous: only the last one continues in the next table.
             directory = Directory(self.key_types)
             directory.encode([table.column(key).slice(table.num_rows - 1) for key in self.keys], 1)

@@ -10,7 +10,7 @@ import contextlib
 import io
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -24,7 +24,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from windrow.errors import SpecError, TypeMismatchError, UnsupportedError
-from windrow.filling.filler import KIND, Filler, FillPlan
+from windrow.filling.codec import KIND
+from windrow.filling.filler import Filler
+from windrow.filling.plan import FillPlan
 from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.rows.clock import Clock
 from windrow.spark.failures import plain_errors
@@ -172,8 +174,8 @@ class FillLayout:
             tuple(at.values()) if meeting.agg else (),
             of_all,
             _asked(framed, tuples, meeting, made_of),
-            frames_known=not framed.isStreaming,
-            tuples_known=not tuples.isStreaming,
+            frames_are_table=not framed.isStreaming,
+            rows_are_table=not tuples.isStreaming,
             before=made_of.before if made_of else 0,
         )
         moved = {"start": -made_of.before, "end": made_of.after} if made_of else {}
@@ -296,7 +298,7 @@ def _flushed(
     spark: SparkSession, sides: FillLayout, made_of: FrameStream | None, checkpoint: str | os.PathLike[str]
 ) -> DataFrame:
     """Return the remaining results of a finished stream, including the frames that its end leaves."""
-    rows = buckets_of(spark, checkpoint, FILLING, asked=sides.plan.asked).withColumn("framing", F.lit(False))
+    rows = buckets_of(spark, checkpoint, FILLING, asked=sides.plan.fingerprint).withColumn("framing", F.lit(False))
     if made_of:
         framing = buckets_of(spark, checkpoint, FRAMING, asked=made_of.plan.fingerprint)
         rows = rows.unionAll(framing.withColumn("framing", F.lit(True)))
@@ -334,7 +336,7 @@ class FillProcessor(StatefulProcessor):
         filler = Filler.load(self.sides.plan, self.state.shelf, self.state.load())
         arrived = Arrived(self.sides)
         arrived.add(initialState)
-        filler.know(arrived.tuples, arrived.frames)
+        filler.take_table(arrived.tuples, arrived.frames)
         self._save(filler, 0, None)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
@@ -360,11 +362,13 @@ class FillProcessor(StatefulProcessor):
         watermark = 1000 * (reached - 1) if reached > 0 else None
         found = filler.step(arrived.tuples, arrived.frames, watermark, arrived.under_way)
         self._save(filler, reached, expired)
-        told = asdict(filler.counts) | {"held": filler.coming.rows + filler.kept.rows, "dropped": arrived.dropped}
+        counts = filler.counts
+        told = {"tuples": counts.rows, "frames": counts.frames, "late": counts.late, "held": filler.held.rows}
+        told["dropped"] = arrived.dropped
         return pd.DataFrame({name: [value] for name, value in (told | {"data": pack(found)}).items()})
 
     def _save(self, filler: Filler, reached: int, expired: int | None) -> None:
-        event = filler.next_event() if self.timed else None
+        event = filler.held.next_event() if self.timed else None
         self.state.save(filler.save(), None if event is None else 1 - (-event // 1000), reached, expired)
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from windrow.errors import SourceError, SpecError, quoted
-from windrow.filling import filler as fill_stream
+from windrow.filling.codec import KIND as FILL
 from windrow.framing.stream import StreamPlan
 from windrow.spark.arguments import check_spark
 from windrow.spark.sources.paths import has_scheme
@@ -35,7 +35,7 @@ FILLING = ("filling", "tuples")
 """The same names for the operator of `wr.fill`."""
 
 
-KINDS = {FRAMING[0]: StreamPlan.kind, SLIDING[0]: SlidePlan.kind, FILLING[0]: fill_stream.KIND}
+KINDS = {FRAMING[0]: StreamPlan.kind, SLIDING[0]: SlidePlan.kind, FILLING[0]: FILL}
 """The kind of a state, by the name it is stored under."""
 
 
