@@ -9,6 +9,10 @@ KERNELS := $(VENV)/.kernels
 # The oldest Spark that pyproject.toml promises, with everything else as in constraints.txt.
 OLDEST_SPARK := 4.1.0
 OLDEST := .venv-oldest
+# The newest Python that pyproject.toml promises; the wheel is installed and tested there.
+NEWEST_PYTHON := 3.13
+PYTHON_NEWEST ?= $$(scripts/find_python.sh $(NEWEST_PYTHON))
+WHEEL  := .venv-wheel
 
 .DEFAULT_GOAL := help
 .PHONY: help venv java redis demo test oldest check bench fuzz fuzz-defects kill soak catalogue pictures clean
@@ -62,6 +66,21 @@ check: java venv $(KERNELS) ## lint, format, types, layers, language, examples i
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --doctest-modules src
 	$(BIN)/python -m pytest --doctest-glob='*.md' README.md docs
 
+.PHONY: wheel newest
+wheel: java venv ## build wheel and sdist into dist/, and try the wheel without extras in a clean environment
+	rm -rf dist $(WHEEL)
+	$(BIN)/python -m build --no-isolation --outdir dist . > /dev/null
+	$(BIN)/python scripts/check_dist.py dist
+	$(PYTHON_NEWEST) -m venv $(WHEEL)
+	$(WHEEL)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt dist/*.whl
+	$(WHEEL)/bin/python -m pip check
+	$(WHEEL)/bin/python scripts/try_wheel.py
+
+newest: wheel ## a quick run of the wheel on the newest Python and Spark that are supported
+	$(WHEEL)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt \
+		pytest pytest-timeout hypothesis psutil
+	$(WHEEL)/bin/python -m pytest tests/spark/test_versions.py
+
 .PHONY: docs
 docs: venv ## build the documentation into site/; warnings are errors, nothing is loaded from other servers
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
@@ -88,6 +107,6 @@ pictures: venv $(KERNELS) ## draw the pictures of the docs from the demo's data,
 	$(BIN)/python scripts/pictures.py
 
 clean: ## remove .venv, caches and whatever demo and Spark leave behind (not bench-data/)
-	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(OLDEST) $(WHEEL) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	rm -rf site demo-out fuzz-out spark-warehouse metastore_db derby.log artifacts
 	find src tests fuzz benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
