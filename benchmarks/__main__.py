@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def default_file() -> Path:
-    """A file in bench-data/results, named after the commit."""
+    """Return a file in bench-data/results, named after the commit."""
     commit = git("rev-parse", "--short", "HEAD") or "results"
     return Path("bench-data", "results", f"{commit}.json")
 

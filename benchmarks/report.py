@@ -69,7 +69,7 @@ class Report:
 
 
 def text_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    r"""A table as text: numbers are aligned at the right.
+    r"""Return a table as text; numbers are aligned at the right.
 
     >>> print(text_table("Times", ["", "s"], [["a", 1.5], ["long", None]]))
     Times
@@ -91,7 +91,7 @@ def text_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]
 
 
 def shown(cell: Cell) -> str:
-    """A cell as text: numbers below 100 with two digits after the point, a dash where nothing was measured."""
+    """Return a cell as text: numbers below 100 with two digits after the point, a dash where nothing was measured."""
     match cell:
         case None:
             return "-"
@@ -104,7 +104,7 @@ def shown(cell: Cell) -> str:
 
 
 def described_run() -> dict[str, Any]:
-    """The commit, whether files were changed since, and the time."""
+    """Return the commit, whether files were changed since, and the time."""
     return {
         "commit": git("rev-parse", "HEAD"),
         "changed": bool(git("status", "--porcelain", "--untracked-files=no")),
@@ -113,7 +113,7 @@ def described_run() -> dict[str, Any]:
 
 
 def described_machine() -> dict[str, Any]:
-    """The processor, memory, system and versions; nothing that identifies the machine."""
+    """Return the processor, memory, system and versions; nothing that identifies the machine."""
     return {
         "processor": processor(),
         "cores": len(os.sched_getaffinity(0)),
@@ -125,7 +125,7 @@ def described_machine() -> dict[str, Any]:
 
 
 def processor() -> str:
-    """The model of the processor, where the system reports it."""
+    """Return the model of the processor, where the system reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -142,6 +142,6 @@ def installed_version(name: str) -> str | None:
 
 
 def git(*arguments: str) -> str | None:
-    """The output of git, or None outside of a repository."""
+    """Return the output of git, or None outside of a repository."""
     done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else None
