@@ -17,7 +17,7 @@ import pytest
 from windrow.cli.main import main
 from windrow.demo import traffic_day
 from windrow.demo.loops import jams_by_loop
-from windrow.demo.traffic import DAY, FIRST_ID, SECONDS_A_READING, Outage
+from windrow.demo.traffic import DAY, FIRST_ID, SECONDS_PER_READING, Outage
 
 pytestmark = pytest.mark.spark
 
@@ -266,7 +266,7 @@ def test_an_existing_output_is_kept_unless_it_may_be_replaced(parquet, out, caps
     mine = "detector,frame,start,end,closed_at,count,complete\n"
     (out / "jams.csv").write_text(mine)
     line = ["frames", parquet, *THRESHOLD, "--out", str(out / "jams.csv")]
-    assert "exists already" in refused(line, capsys)
+    assert "already exists" in refused(line, capsys)
     assert (out / "jams.csv").read_text() == mine
     assert "there is no column" in refused([*line, "--overwrite", "--order-by", "lane"], capsys)
     assert (out / "jams.csv").read_text() == mine
@@ -413,7 +413,7 @@ def test_filling_without_any_row_in_a_frame_is_a_result(sources, out, capsys) ->
 
 def spanning(jams: list[dict[str, str]], outage: Outage) -> list[dict[str, str]]:
     """The jams of the outage's detector that are on both sides of it."""
-    before, after = (DAY + timedelta(seconds=SECONDS_A_READING * n) for n in (outage.first - 1, outage.last + 1))
+    before, after = (DAY + timedelta(seconds=SECONDS_PER_READING * n) for n in (outage.first - 1, outage.last + 1))
     mine = [jam for jam in jams if int(jam["detectorid"]) == FIRST_ID + outage.detector]
     return [jam for jam in mine if parsed(jam["start"]) <= before and parsed(jam["end"]) >= after]
 
@@ -458,8 +458,6 @@ def test_the_demo_finds_what_was_put_in_and_draws_it(tmp_path, capsys) -> None:
 
 def test_the_demo_refuses_what_it_cannot_do(tmp_path, capsys) -> None:
     (tmp_path / "file").write_text("mine")
-    assert "no folder can be made there" in refused(
-        ["demo", "--detectors", "8", "--out", str(tmp_path / "file")], capsys
-    )
+    assert "cannot create the folder" in refused(["demo", "--detectors", "8", "--out", str(tmp_path / "file")], capsys)
     assert "at least 4" in refused(["demo", "--detectors", "2", "--out", str(tmp_path / "none")], capsys)
     assert not (tmp_path / "none").exists()

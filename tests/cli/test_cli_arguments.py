@@ -188,7 +188,7 @@ def test_an_existing_output_is_refused_before_spark_starts(
     assert main(["frames", str(tmp_path), "--on", "t", "--gap", "5", "--out", str(tmp_path)]) == 2
     assert f"--out: {tmp_path} is the input {tmp_path}; choose another path" in capsys.readouterr().err
     assert main(["frames", f"{tmp_path}/*.csv", "--on", "t", "--gap", "5", "--out", str(tmp_path)]) == 2
-    assert "exists already; give --overwrite to replace it" in capsys.readouterr().err
+    assert "already exists; use --overwrite to replace it" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -247,7 +247,7 @@ def test_the_rest_of_another_day_is_refused(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "stream").mkdir()
     (tmp_path / "stream" / "day.json").write_text('{"detectors": 12, "seed": 3}')
     assert main(["demo", "--stream", "--detectors", "8", "--out", str(tmp_path)]) == 2
-    assert "holds a day begun with --detectors 12 --seed 3; give these" in capsys.readouterr().err
+    assert "contains a day that was started with --detectors 12 --seed 3; repeat these" in capsys.readouterr().err
 
 
 def test_outputs_are_checked() -> None:

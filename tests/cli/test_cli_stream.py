@@ -111,7 +111,7 @@ def test_each_format_lands_and_is_written(form, landing, tmp_path, capsys) -> No
     assert main(line) == 0
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith(f"wrote 5 frames (16 tuples, 0 late) to {out} in ")
+    assert captured.err.startswith(f"wrote 5 frames (16 rows, 0 late) to {out} in ")
     assert (out / f"flushed.{form}").exists()
     assert (out / ".checkpoint").is_dir()
     rows = rows_in(out)
@@ -132,10 +132,10 @@ def test_a_later_run_goes_on_and_every_frame_is_there_once(landing, tmp_path, ca
     assert main([*line, "--flush"]) == 0
     assert bounds(rows_in(out)) == [(7, 0, 2), (8, 0, 2)]
     assert main(line) == 0
-    assert "wrote 0 frames (0 tuples, 0 late)" in capsys.readouterr().err
+    assert "wrote 0 frames (0 rows, 0 late)" in capsys.readouterr().err
     land(readings(3, 8), landing / "b.parquet")
     assert main(line) == 0
-    assert "(10 tuples, 0 late)" in capsys.readouterr().err
+    assert "(10 rows, 0 late)" in capsys.readouterr().err
     assert bounds(rows_in(out)) == CLOSED
     assert main([*line, "--flush"]) == 0
     assert bounds(rows_in(out)) == FOUND
@@ -156,7 +156,7 @@ def test_without_an_output_there_is_a_line_a_frame_and_nothing_is_kept(landing, 
     assert lines[0] == names
     assert sorted((int(line[0]), int(line[1]), int(line[5])) for line in lines[1:]) == FOUND
     assert {line[2] for line in lines[1:]} >= {"2024-03-31 01:59:00", "2024-03-31 02:03:00"}
-    assert captured.err.startswith("5 frames (16 tuples, 0 late) in ")
+    assert captured.err.startswith("5 frames (16 rows, 0 late) in ")
     assert [path.name for path in tmp_path.iterdir()] == ["landing"]
 
 
@@ -181,7 +181,7 @@ def test_fragments_and_late_rows_come_along(landing, tmp_path, capsys) -> None:
     land(readings(0, 1), landing / "late.parquet")
     land(readings(4, 8), landing / "rest.parquet")
     assert main([*line, "--flush"]) == 0
-    assert "(10 tuples, 2 late)" in capsys.readouterr().err
+    assert "(10 rows, 2 late)" in capsys.readouterr().err
     rows = rows_in(out)
     late = [row["late"] for row in rows if row["late"]]
     assert [(row["detector"], row["time"]) for row in late] == [(7, DAWN), (8, DAWN)]
@@ -261,7 +261,7 @@ def test_the_demo_of_a_stream_is_stopped_and_goes_on_to_the_end_of_the_day(tmp_p
     assert main([*line, "--every", "0.5", "--seconds", "6"]) == 0
     told = capsys.readouterr().err
     assert told.startswith("stopped: ")
-    assert told.endswith(f" of 77 files have landed; the same command goes on from {tmp_path / 'stream'}\n")
+    assert told.endswith(f" of 77 files; run the same command again to resume from {tmp_path / 'stream'}\n")
     assert 0 < len(list((tmp_path / "stream" / "landing").iterdir())) < 77
     assert main([*line, "--every", "0"]) == 0
     captured = capsys.readouterr()
@@ -282,5 +282,5 @@ def test_a_row_from_the_future_is_held_back(landing, tmp_path, capsys) -> None:
         os.utime(landing / f"{i}.parquet", (1_600_000_000 + i, 1_600_000_000 + i))
     line = ["frames", str(landing), *STREAM, "--once", "--flush", "--out"]
     assert main([*line, str(tmp_path / "guarded")]) == 0
-    assert "(16 tuples, 0 late, 1 held back from the future)" in capsys.readouterr().err
+    assert "(16 rows, 0 late, 1 held back from the future)" in capsys.readouterr().err
     assert bounds(rows_in(tmp_path / "guarded")) == FOUND

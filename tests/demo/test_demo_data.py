@@ -8,10 +8,10 @@ import pytest
 
 from windrow.demo import dye_tow, traffic_day
 from windrow.demo.loops import dye_by_loop, jams_by_loop, steps_by_loop
-from windrow.demo.traffic import FIRST_ID, READINGS, SECONDS_A_READING
+from windrow.demo.traffic import FIRST_ID, READINGS, SECONDS_PER_READING
 from windrow.errors import SpecError
 
-MICROS = SECONDS_A_READING * 1_000_000
+MICROS = SECONDS_PER_READING * 1_000_000
 
 
 @pytest.fixture(scope="module")

@@ -363,9 +363,9 @@ def test_every_command_refuses_to_replace_what_it_has_not_written(
     write(Path("jams.csv"), FRAMES)
     before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
     assert main([*line, "--overwrite"]) == 2
-    told = capsys.readouterr().err
-    assert said in told
-    assert told.count("\n") == 1
+    message = capsys.readouterr().err
+    assert said in message
+    assert message.count("\n") == 1
     assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before
 
 
@@ -386,7 +386,7 @@ ADVISE = ["advise", "sum(x)", "--retention", "100", "--slide", "10", "--plot"]
             ["demo", "--stream", "--out", "."],
             "stream/jams.csv",
             b"a,b\n1,2\n",
-            "contains 'jams.csv', which the demo has",
+            "contains 'jams.csv', which the demo did not write",
         ),
         (["demo", "--stream", "--out", "."], "stream/day.json", b"[]", "was not written by the demo"),
     ],
@@ -418,5 +418,5 @@ def test_a_stream_demo_does_not_remove_what_was_put_into_its_folder(
     (folder / "landing").mkdir()
     (folder / "landing" / "precious.txt").touch()
     assert main(["demo", "--stream", "--out", str(tmp_path)]) == 2
-    assert "contains 'landing/precious.txt', which the demo has not written" in capsys.readouterr().err
+    assert "contains 'landing/precious.txt', which the demo did not write" in capsys.readouterr().err
     assert (folder / "landing" / "precious.txt").exists()

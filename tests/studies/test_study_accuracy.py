@@ -149,7 +149,7 @@ def test_the_command_prints_theirs_beside_ours_and_writes_all(tmp_path: Path, ca
     first = rows[0]
     assert (first["table"], first["minutes"], first["phi"], first["thesis_maximum"]) == ("6.8", "1", "", "0.02758")
     assert main(["study", "accuracy", *options]) == 2
-    assert "exists already; give --overwrite" in capsys.readouterr().err
+    assert "already exists; use --overwrite" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

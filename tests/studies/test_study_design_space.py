@@ -169,7 +169,7 @@ def test_the_command_prints_theirs_beside_ours_and_writes_all(tmp_path: Path, ca
     )  # fmt: skip
     assert float(first["update_seconds"]) > 0
     assert main(["study", "design-space", *options]) == 2
-    assert "exists already; give --overwrite" in capsys.readouterr().err
+    assert "already exists; use --overwrite" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_numbers_are_right_aligned_and_words_are_not() -> None:
 def test_a_terminal_gets_what_fits_and_is_told_what_does_not() -> None:
     lines = printed(Table(FRAMES), width=80, terminal=True)
     assert max(map(len, lines)) <= 80
-    assert lines[-1] == "columns that do not fit here: closed_at, complete"
+    assert lines[-1] == "columns that do not fit: closed_at, complete"
     assert "2024-03-05 07:12:20" in "\n".join(lines)
 
 

@@ -71,7 +71,7 @@ class Place:
         """Create the folder of frames, unless this run resumes an earlier one."""
         if self.folder is None:
             return
-        check_types(found, self.folder.target.given, self.folder.form)
+        check_types(found, self.folder.target.name, self.folder.form)
         if self.anew or not self.goes_on or not self.folder.path.exists():
             self.folder.make()
 
@@ -127,10 +127,10 @@ def _checkpoint(given: str | None, folder: BatchFolder | None, source: str) -> P
     path = local.resolve()
     check_apart("--checkpoint", given, path, [source])
     if folder and (path == folder.path or folder.path.is_relative_to(path)):
-        raise SpecError(f"--checkpoint: {given} is or contains --out {folder.target.given}; choose another folder")
+        raise SpecError(f"--checkpoint: {given} is or contains --out {folder.target.name}; choose another folder")
     if folder and path.is_relative_to(folder.path) and (path.parent != folder.path or path.name[0] not in "._"):
         raise SpecError(
-            f"--checkpoint: {given} lies inside --out {folder.target.given} and would be read as data; choose another "
+            f"--checkpoint: {given} lies inside --out {folder.target.name} and would be read as data; choose another "
             f"folder, or leave it out for {HIDDEN}"
         )
     if not (path.parent.is_dir() or (folder and path.parent == folder.path)):

@@ -53,7 +53,7 @@ def deliver(df: DataFrame, output: Output | None, limit: int, order: Sequence[st
     with working(f"writing {what}", df.sparkSession):
         output.write(counted, order)
     print(
-        f"wrote {_observed(rows):,} {what} to {output.target.given} in {time.perf_counter() - began:.1f} s",
+        f"wrote {_observed(rows):,} {what} to {output.target.name} in {time.perf_counter() - began:.1f} s",
         file=sys.stderr,
     )
 

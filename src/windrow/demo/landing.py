@@ -15,7 +15,7 @@ from windrow.demo.traffic import DAY, TrafficDay
 
 NIGHT = 5 * 3600
 """Little happens at night, so everything that arrives before five o'clock is one file."""
-SECONDS_A_FILE = 15 * 60
+SECONDS_PER_FILE = 15 * 60
 LONGEST_DELAY = 119
 """In seconds. A watermark of two minutes loses nothing."""
 
@@ -34,7 +34,7 @@ def arrivals(day: TrafficDay, seed: int = 8) -> list[pa.Table]:
     order = np.argsort(comes, kind="stable")
     at = day.table.schema.get_field_index("starttime")
     instants = day.table.set_column(at, "starttime", day.table["starttime"].cast(pa.timestamp("us", "UTC")))
-    cuts = np.arange(NIGHT, 24 * 3600, SECONDS_A_FILE)
+    cuts = np.arange(NIGHT, 24 * 3600, SECONDS_PER_FILE)
     bounds = [0, *np.searchsorted(comes[order], cuts).tolist(), order.size]
     arrived = instants.take(pa.array(order))
     return [arrived.slice(a, b - a) for a, b in pairwise(bounds)]

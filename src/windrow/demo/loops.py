@@ -23,8 +23,8 @@ class Run(NamedTuple):
 def jams_by_loop(readings: pa.Table) -> list[Run]:
     """Find runs of speed under 40 for at least 3 minutes; skip missing speeds, and break at gaps over 5 minutes."""
     minute = 60_000_000
-    known = readings.filter(pc.is_valid(readings["speed"]))
-    ordered = known.sort_by([("detectorid", "ascending"), ("starttime", "ascending")])
+    measured = readings.filter(pc.is_valid(readings["speed"]))
+    ordered = measured.sort_by([("detectorid", "ascending"), ("starttime", "ascending")])
     hits = pc.less(ordered["speed"], pa.scalar(40.0))
     runs = _runs(_rows(ordered["detectorid"], ordered["starttime"].cast(pa.int64()), hits), max_gap=5 * minute)
     return [run for run in runs if run.end - run.start >= 3 * minute]

@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from windrow.demo.tow import Tow
-from windrow.demo.traffic import DAY, FIRST_ID, HOURS, READINGS, SECONDS_A_READING, TrafficDay
+from windrow.demo.traffic import DAY, FIRST_ID, HOURS, READINGS, SECONDS_PER_READING, TrafficDay
 from windrow.outputs.pictures import picture_target, save_picture
 
 Ints = npt.NDArray[np.int64]
@@ -50,7 +50,7 @@ def draw_traffic(day: TrafficDay, jams: pa.Table, path: Path) -> None:
     with _picture(path, 9.5) as figure:
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.7, 1])
         _draw_map(figure, above, day, jams)
-        detector = _telling_detector(day, jams)
+        detector = _detector_to_draw(day, jams)
         _draw_detector(below, day, jams, detector)
         above.axhline(detector, color=INK, linewidth=0.8, linestyle=(0, (2, 3)))
         below.set_xlim(0, 24)
@@ -99,14 +99,14 @@ def _hour(time: datetime) -> float:
 
 
 def _reading(time: datetime) -> int:
-    return round(_hour(time) * 3600) // SECONDS_A_READING
+    return round(_hour(time) * 3600) // SECONDS_PER_READING
 
 
-def _telling_detector(day: TrafficDay, jams: pa.Table) -> int:
+def _detector_to_draw(day: TrafficDay, jams: pa.Table) -> int:
     """Return the detector with an outage during a jam, if it has a jam, otherwise the one with the most jams."""
-    found: list[Any] = jams["detectorid"].to_pylist()
+    detectors: list[Any] = jams["detectorid"].to_pylist()
     broken = FIRST_ID + day.outages[0].detector
-    return int(broken if broken in found else max(found, key=found.count, default=FIRST_ID))
+    return int(broken if broken in detectors else max(detectors, key=detectors.count, default=FIRST_ID))
 
 
 def _draw_detector(axes: Axes, day: TrafficDay, jams: pa.Table, detector: int) -> None:
@@ -134,14 +134,14 @@ def _draw_detector(axes: Axes, day: TrafficDay, jams: pa.Table, detector: int) -
 def draw_tow(tow: Tow, episodes: pa.Table, steps: pa.Table, path: Path) -> None:
     """Draw the fluorescence with its episodes shaded, the path of the probe, and one episode as delta frames."""
     with _picture(path, 10.5) as figure:
-        whole, way, near = figure.subplots(3, 1, height_ratios=[1, 0.8, 1])
+        whole, track, near = figure.subplots(3, 1, height_ratios=[1, 0.8, 1])
         scan, depth, flsp = (tow.table[name].to_numpy() for name in ("scan", "depth", "flsp"))
         _draw_fluorescence(whole, scan, flsp, episodes)
-        _draw_way(figure, way, scan, depth, flsp, episodes)
-        way.sharex(whole)
+        _draw_path(figure, track, scan, depth, flsp, episodes)
+        track.sharex(whole)
         whole.set_xlim(0, scan[-1])
         whole.tick_params(labelbottom=False)
-        for axes in (way, near):
+        for axes in (track, near):
             axes.xaxis.set_major_formatter("{x:,.0f}")
         _draw_steps(near, scan, flsp, episodes, steps)
 
@@ -161,16 +161,16 @@ def _draw_fluorescence(axes: Axes, scan: Ints, flsp: Floats, episodes: pa.Table)
     axes.legend(handles=marks, loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0.2)
 
 
-def _draw_way(figure: Figure, axes: Axes, scan: Ints, depth: Floats, flsp: Floats, episodes: pa.Table) -> None:
+def _draw_path(figure: Figure, axes: Axes, scan: Ints, depth: Floats, flsp: Floats, episodes: pa.Table) -> None:
     axes.plot(scan, depth, color=GONE, linewidth=1.2, zorder=1)
     inside = np.zeros(len(scan), bool)
     for start, end in _rows(episodes, "start", "end"):
         inside[start : end + 1] = True
     dots = axes.scatter(scan[inside], depth[inside], c=flsp[inside], s=9, cmap="YlOrRd", vmin=0, linewidths=0, zorder=2)
     axes.invert_yaxis()
-    axes.set_title("The way of the probe, coloured where it was in dye")
+    axes.set_title("The path of the probe, coloured where it passed through dye")
     axes.set_ylabel("depth, m")
-    axes.set_xlabel("scan (24 a second)")
+    axes.set_xlabel("scan (24 per second)")
     bar = figure.colorbar(dots, ax=axes, pad=0.012, aspect=14)
     bar.set_label("fluorescence")
     bar.outline.set_visible(False)
@@ -189,7 +189,7 @@ def _draw_steps(axes: Axes, scan: Ints, flsp: Floats, episodes: pa.Table, steps:
     axes.set_ylim(bottom=0)
     axes.set_title(f"One episode close up: {high - low + 1:,} scans in {len(near)} delta frames of at most 0.05")
     axes.set_ylabel("fluorescence, units")
-    axes.set_xlabel("scan (24 a second)")
+    axes.set_xlabel("scan (24 per second)")
     marks = [
         Line2D([], [], color=SIGNAL, marker=".", linestyle="", label="reading"),
         Line2D([], [], color=INK, linewidth=1.3, label="mean of each delta frame"),

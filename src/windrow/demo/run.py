@@ -37,7 +37,7 @@ DYE = Threshold("flsp > 0.2", min_count=20)
 DYE_FACTS = {"peak": agg.max("flsp"), "mean": agg.mean("flsp"), "top": agg.min("depth"), "bottom": agg.max("depth")}
 STEPS = Delta({"flsp": 0.05})
 STEP_FACTS = {"flsp": agg.mean("flsp"), "depth": agg.mean("depth")}
-ROWS_A_GROUP = 100_000
+ROWS_PER_GROUP = 100_000
 
 
 @dataclass(frozen=True)
@@ -54,19 +54,19 @@ class Query:
         by = f", by={self.by!r}" if self.by else ""
         return f"wr.frames(wr.parquet(spark, {self.path.as_posix()!r}), wr.{self.scheme!r}, on={self.on!r}{by}, agg=…)"
 
-    def run(self, spark: SparkSession) -> Found:
+    def run(self, spark: SparkSession) -> Result:
         """Find the frames, in order, and measure the time."""
         arguments: dict[str, Any] = {"on": self.on, "by": self.by, "agg": self.facts}
         source = parquet(spark, str(self.path))
         began = time.perf_counter()
-        chosen = explain(source, self.scheme, **arguments).plan
+        plan = explain(source, self.scheme, **arguments).plan
         table = frames(source, self.scheme, **arguments).toArrow()
         keys = [name for name in (self.by, "frame") if name]
-        return Found(chosen, table.sort_by([(key, "ascending") for key in keys]), time.perf_counter() - began)
+        return Result(plan, table.sort_by([(key, "ascending") for key in keys]), time.perf_counter() - began)
 
 
 @dataclass(frozen=True)
-class Found:
+class Result:
     """Frames, the plan that found them and the seconds it took."""
 
     plan: str
@@ -82,7 +82,7 @@ def run_demo(out: Path, *, detectors: int = 200, seed: int = 8, log: SparkLog) -
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{out}: no folder can be made there: {error.strerror}") from None
+        raise OutputError(f"{out}: cannot create the folder: {error.strerror}") from None
     check_places(out, day, tow)
     say(f"made {out / 'traffic.parquet'}: {day.table.num_rows:,} readings of {detectors} detectors, one day")
     write_table(day.table, out / "traffic.parquet")
@@ -92,13 +92,15 @@ def run_demo(out: Path, *, detectors: int = 200, seed: int = 8, log: SparkLog) -
         spark = quiet_session(log)
     say(f"started Spark {spark.version} on {parallelism(spark)} cores")
 
-    jams = _ask(
+    jams = _run_query(
         spark, Query(out / "traffic.parquet", JAM, "starttime", "detectorid", JAM_FACTS), jams_by_loop(day.table), say
     )
     print_jams(jams, say)
-    episodes = _ask(spark, Query(out / "tow.parquet", DYE, "scan", None, DYE_FACTS), dye_by_loop(tow.table), say)
+    episodes = _run_query(spark, Query(out / "tow.parquet", DYE, "scan", None, DYE_FACTS), dye_by_loop(tow.table), say)
     _print_episodes(episodes)
-    steps = _ask(spark, Query(out / "tow.parquet", STEPS, "scan", None, STEP_FACTS), steps_by_loop(tow.table), say)
+    steps = _run_query(
+        spark, Query(out / "tow.parquet", STEPS, "scan", None, STEP_FACTS), steps_by_loop(tow.table), say
+    )
     say(f"{tow.table.num_rows:,} scans in {steps.num_rows:,} pieces, none of which moves by more than 0.05\n")
 
     write_table(jams, out / "jams.csv")
@@ -122,15 +124,15 @@ FILES = {
 }
 
 
-def _ask(spark: SparkSession, query: Query, expected: list[Run], say: Any) -> pa.Table:
+def _run_query(spark: SparkSession, query: Query, expected: list[Run], say: Any) -> pa.Table:
     """Run a query and compare its frames with those of a plain loop over the rows."""
     say(f"\n[bold]{escape(str(query))}[/bold]")
     with working("finding frames", spark):
-        found = query.run(spark)
-    say(f"{found.plan} plan: {found.table.num_rows:,} frames in {found.seconds:.1f} s")
-    agrees = runs_of(found.table, query.by) == expected
-    say(f"a plain loop over the rows finds {'the same' if agrees else f'{len(expected):,} OTHER'} frames")
-    return found.table
+        result = query.run(spark)
+    say(f"{result.plan} plan: {result.table.num_rows:,} frames in {result.seconds:.1f} s")
+    agrees = runs_of(result.table, query.by) == expected
+    say(f"a plain loop over the rows finds {'the same' if agrees else f'{len(expected):,} DIFFERENT'} frames")
+    return result.table
 
 
 def print_jams(jams: pa.Table, say: Any) -> None:
@@ -184,7 +186,7 @@ def write_table(table: pa.Table, path: Path) -> None:
         if path.suffix == ".csv":
             pyarrow.csv.write_csv(table, new)
         else:
-            pq.write_table(table, new, row_group_size=ROWS_A_GROUP)
+            pq.write_table(table, new, row_group_size=ROWS_PER_GROUP)
 
 
 def table_target(path: Path, columns: Sequence[str]) -> Target:

@@ -20,9 +20,9 @@ from windrow.errors import SpecError
 Floats = npt.NDArray[np.float32]
 
 DAY = datetime(2024, 3, 5)
-SECONDS_A_READING = 20
-READINGS = 24 * 3600 // SECONDS_A_READING
-HOURS = np.arange(READINGS) * SECONDS_A_READING / 3600
+SECONDS_PER_READING = 20
+READINGS = 24 * 3600 // SECONDS_PER_READING
+HOURS = np.arange(READINGS) * SECONDS_PER_READING / 3600
 FIRST_ID = 1001
 FREE_SPEED = 62.0
 
@@ -87,7 +87,7 @@ def traffic_day(detectors: int = 200, seed: int = 8) -> TrafficDay:
     speed = _speed(queues, severity, rng)
     volume = rng.poisson(_demand()[:, None] * (1 - 0.45 * severity)).astype(np.int32)
     # Percentage of the time that a car of 7 m is over the loop.
-    occupancy = np.minimum(volume * 7 / (speed * 0.447 * SECONDS_A_READING) * 100, 100)
+    occupancy = np.minimum(volume * 7 / (speed * 0.447 * SECONDS_PER_READING) * 100, 100)
     unknown = (volume == 0) | (rng.random(volume.shape) < 0.003)
     speed[unknown] = np.nan
     outages = _outages(queues, detectors, rng)
@@ -139,7 +139,7 @@ def _demand() -> npt.NDArray[np.float64]:
 def _outages(queues: tuple[Queue, ...], detectors: int, rng: np.random.Generator) -> tuple[Outage, ...]:
     """Return two outages during a queue, one long and one short, and others anywhere."""
     evening = max((queue for queue in queues if not queue.incident), key=lambda queue: queue.end)
-    middle = int((evening.begin + evening.end) / 2 * 3600) // SECONDS_A_READING
+    middle = int((evening.begin + evening.end) / 2 * 3600) // SECONDS_PER_READING
     outages = [Outage(evening.head, middle, middle + 74), Outage(evening.head - 1, middle, middle + 11)]
     for detector in rng.choice(detectors, max(1, detectors // 12), replace=False).tolist():
         if detector not in (evening.head, evening.head - 1):
@@ -150,7 +150,7 @@ def _outages(queues: tuple[Queue, ...], detectors: int, rng: np.random.Generator
 
 def _table(present: npt.NDArray[np.bool_], speed: Floats, volume: npt.NDArray[np.int32], occupancy: Floats) -> pa.Table:
     reading, detector = np.nonzero(present)
-    micros = np.datetime64(DAY, "us") + reading * np.timedelta64(SECONDS_A_READING * 1_000_000, "us")
+    micros = np.datetime64(DAY, "us") + reading * np.timedelta64(SECONDS_PER_READING * 1_000_000, "us")
     seen = speed[present].astype(np.float64).round(1)
     columns: list[Any] = [
         pa.array((FIRST_ID + detector).astype(np.int32)),

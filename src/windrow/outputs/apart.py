@@ -23,13 +23,13 @@ def local_path(path: str) -> Path | None:
     >>> local_path("data/in.csv"), local_path("file:/data/in.csv"), local_path("s3a://bucket/in.csv")
     (PosixPath('data/in.csv'), PosixPath('/data/in.csv'), None)
     """
-    found = LOCAL.fullmatch(path)
-    if found:
-        return Path(found["path"])
+    address = LOCAL.fullmatch(path)
+    if address:
+        return Path(address["path"])
     return None if "://" in path else Path(path)
 
 
-def check_apart(option: str, given: str | Path, path: Path, inputs: Iterable[str | Path]) -> None:
+def check_apart(option: str, name: str | Path, path: Path, inputs: Iterable[str | Path]) -> None:
     """Reject an output that is, contains or lies inside an input: it would replace the input or be read as data."""
     here = path.resolve()
     for source in inputs:
@@ -39,9 +39,9 @@ def check_apart(option: str, given: str | Path, path: Path, inputs: Iterable[str
         for there in _read_places(local):
             relation = _relation(here, there)
             if relation:
-                raise OutputError(f"{option}: {given} {relation} the input {source}; choose another path")
+                raise OutputError(f"{option}: {name} {relation} the input {source}; choose another path")
         if not os.path.lexists(local) and _matches(here, local):
-            raise OutputError(f"{option}: {given} matches the input {source}; choose another path")
+            raise OutputError(f"{option}: {name} matches the input {source}; choose another path")
 
 
 def _read_places(source: Path) -> Iterator[Path]:
@@ -61,7 +61,7 @@ def _read_places(source: Path) -> Iterator[Path]:
 
 def _expand(pattern: Path) -> list[Path]:
     texts = _alternatives(str(pattern))
-    return [Path(found) for text in texts for found in glob.glob(text, include_hidden=True)]  # noqa: PTH207
+    return [Path(match) for text in texts for match in glob.glob(text, include_hidden=True)]  # noqa: PTH207
 
 
 def _alternatives(pattern: str) -> list[str]:
@@ -70,10 +70,10 @@ def _alternatives(pattern: str) -> list[str]:
     >>> _alternatives("logs/{a,b}[^0].csv")
     ['logs/a[!0].csv', 'logs/b[!0].csv']
     """
-    found = BRACES.search(pattern)
-    if found:
-        head, tail = pattern[: found.start()], pattern[found.end() :]
-        return [text for choice in found[1].split(",") for text in _alternatives(f"{head}{choice}{tail}")]
+    braces = BRACES.search(pattern)
+    if braces:
+        head, tail = pattern[: braces.start()], pattern[braces.end() :]
+        return [text for choice in braces[1].split(",") for text in _alternatives(f"{head}{choice}{tail}")]
     return [re.sub(r"\\(.)", r"[\1]", pattern).replace("[^", "[!")]
 
 
@@ -83,8 +83,8 @@ def _matches(path: Path, pattern: Path) -> bool:
     plain = next((i for i, part in enumerate(parts) if MAGIC.search(part)), len(parts))
     base = Path(*parts[:plain]).resolve()
     for text in _alternatives("/".join(parts[plain:])):
-        wanted = (*base.parts, *text.split("/"))
-        if len(path.parts) >= len(wanted) and all(map(fnmatchcase, path.parts, wanted)):
+        patterns = (*base.parts, *text.split("/"))
+        if len(path.parts) >= len(patterns) and all(map(fnmatchcase, path.parts, patterns)):
             return True
     return False
 
@@ -104,11 +104,11 @@ def _identities(path: Path) -> list[tuple[int, int] | str]:
 
     A path that does not exist contains nothing, and lies in whatever contains its folder.
     """
-    found: list[tuple[int, int] | str] = []
+    identities: list[tuple[int, int] | str] = []
     for one in (path, *path.parents):
         try:
-            known = one.stat()
-            found.append((known.st_dev, known.st_ino))
+            status = one.stat()
+            identities.append((status.st_dev, status.st_ino))
         except OSError:
-            found.append(str(one))
-    return found
+            identities.append(str(one))
+    return identities

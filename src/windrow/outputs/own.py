@@ -50,7 +50,7 @@ def table_folder(expected: Collection[str]) -> Recogniser:
         for table in tables:
             why = _why_no_table(table, expected)
             if why:
-                return f"of {table.name}, {why}"
+                return f"{table.name}: {why}"
         return None
 
     return why_not
@@ -81,15 +81,15 @@ def named(names: Iterable[str], most: int = 3) -> str:
 
 
 def _why_no_table(path: Path, expected: Collection[str]) -> str | None:
-    found = columns_of(path)
-    if found is None:
+    columns = columns_of(path)
+    if columns is None:
         return "it is not a Parquet, CSV or JSON file with columns"
     # Spark matches column names case-insensitively, and the result has the name of the input.
-    lower = {name.lower() for name in found}
+    lower = {name.lower() for name in columns}
     missing = [name for name in expected if name.lower() not in lower]
     if not missing or not path.stat().st_size:
         return None
-    return f"expected the column{'s' if len(missing) > 1 else ''} {named(missing)}, got {named(found) or 'none'}"
+    return f"expected the column{'s' if len(missing) > 1 else ''} {named(missing)}, got {named(columns) or 'none'}"
 
 
 def columns_of(path: Path) -> list[str] | None:

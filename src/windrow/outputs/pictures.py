@@ -37,6 +37,6 @@ def why_not_ours(path: Path) -> str | None:
 
 def save_picture(figure: Figure, target: Target) -> None:
     """Write a figure to its target."""
-    kind = Path(target.given).suffix.lower()
+    kind = Path(target.name).suffix.lower()
     with target.writing() as new:
         figure.savefig(new, format=kind[1:], metadata=PICTURES[kind][1])

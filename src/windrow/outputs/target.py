@@ -47,7 +47,7 @@ class Target:
     """The destination of an output. `path` has no symbolic links; messages use the name that the user gave."""
 
     option: str
-    given: str
+    name: str
     path: Path
     own: Recogniser
     overwrite: bool
@@ -55,7 +55,7 @@ class Target:
     @classmethod
     def of(
         cls,
-        given: str | Path,
+        name: str | Path,
         own: Recogniser,
         *,
         option: str = "--out",
@@ -64,15 +64,15 @@ class Target:
         inputs: Iterable[str | Path] = (),
     ) -> Target:
         """Check the name and folder of a destination, and that it overlaps no input; `check` covers existing files."""
-        text = str(given)
+        text = str(name)
         # A hidden file such as .png has no suffix.
-        named = not suffixes or (text.lower().endswith(tuple(suffixes)) and Path(text).suffix)
-        if not text or "\0" in text or not named:
-            wanted = f"a name that ends in {' or '.join(suffixes)}" if suffixes else "a path"
-            raise OutputError(f"{option}: expected {wanted}, got {text!r}")
+        is_valid = not suffixes or (text.lower().endswith(tuple(suffixes)) and Path(text).suffix)
+        if not text or "\0" in text or not is_valid:
+            expected = f"a name that ends in {' or '.join(suffixes)}" if suffixes else "a path"
+            raise OutputError(f"{option}: expected {expected}, got {text!r}")
         local = local_path(text)
         if local is None:
-            raise OutputError(f"{option}: {text}: results are written to paths on this machine")
+            raise OutputError(f"{option}: expected a path on this machine, got {text!r}")
         try:
             path = local.resolve()
             with suppress(FileNotFoundError, NotADirectoryError):
@@ -92,7 +92,7 @@ class Target:
         if not self.exists:
             return self
         if not self.overwrite:
-            raise OutputError(f"{self.option}: {self.given} exists already; give --overwrite to replace it")
+            raise OutputError(f"{self.option}: {self.name} already exists; use --overwrite to replace it")
         self._check_own(self.path)
         return self
 
@@ -114,13 +114,13 @@ class Target:
         except OSError as error:
             if isinstance(error, WindrowError | ConnectionError):
                 raise
-            raise OutputError(f"{self.option}: {self.given}: cannot be written: {_reason(error)}") from None
+            raise OutputError(f"{self.option}: {self.name}: cannot be written: {_reason(error)}") from None
 
     def _put(self, new: Path, aside: Path) -> None:
         if _put_new(new, self.path):
             return
         if not self.overwrite:
-            raise OutputError(f"{self.option}: {self.given} was created while this command ran; it was not overwritten")
+            raise OutputError(f"{self.option}: {self.name} was created while this command ran; it was not overwritten")
         self._check_own(self.path)
         with suppress(OSError):
             new.chmod(stat.S_IMODE(self.path.stat().st_mode))
@@ -135,7 +135,7 @@ class Target:
         why = self._why_not_own(path)
         if why:
             raise OutputError(
-                f"{self.option}: {self.given} is not replaced, since this command cannot have written it: {why}; "
+                f"{self.option}: {self.name} was not replaced because this command cannot have written it: {why}; "
                 "choose another path"
             )
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from windrow.terminal.tables import Column, Table, as_texts, fitting
 
 LINES_AROUND = 6
-"""Lines that a live table needs besides its rows: header, status and spacing."""
+"""Lines of a live table other than its rows: header, status and spacing."""
 
 
 class LiveRows:
@@ -39,7 +39,7 @@ class LiveRows:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._live:
-            self.tell("")
+            self.set_status("")
             self._live.stop()
 
     def add(self, columns: Mapping[str, Column]) -> None:
@@ -52,7 +52,7 @@ class LiveRows:
         self._newest.extendleft(rows)
         self._renew()
 
-    def tell(self, status: str) -> None:
+    def set_status(self, status: str) -> None:
         """Show a status below the table until the view closes; only on a terminal."""
         if self._live and status != self._status:
             self._status = status

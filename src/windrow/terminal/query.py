@@ -33,15 +33,15 @@ class Counts:
 
     def take(self, progress: Iterable[Any]) -> None:
         """Add the batches that have not been counted yet."""
-        for told in progress:
-            found = list(told["observedMetrics"].values())
-            if told["batchId"] <= self.batch or not found:
+        for report in progress:
+            metrics = list(report["observedMetrics"].values())
+            if report["batchId"] <= self.batch or not metrics:
                 continue
-            self.batch = told["batchId"]
-            self._look_at((told.get("eventTime") or {}).get("watermark"))
+            self.batch = report["batchId"]
+            self._look_at((report.get("eventTime") or {}).get("watermark"))
             for name in ("arrived", "late", "dropped", "held"):
                 # The operator and the guard each report their own metrics.
-                total = sum(metrics[name] or 0 for metrics in found if name in metrics)
+                total = sum(each[name] or 0 for each in metrics if name in each)
                 setattr(self, name, getattr(self, name) + total)
 
     def _look_at(self, watermark: str | None) -> None:
@@ -50,27 +50,27 @@ class Counts:
         self.runs_ahead = reached if is_ahead else None
 
     def __str__(self) -> str:
-        dropped = f", {self.dropped:,} dropped for a null" if self.dropped else ""
+        dropped = f", {self.dropped:,} dropped because of a null" if self.dropped else ""
         held = f", {self.held:,} held back from the future" if self.held else ""
         ahead = f", warning: the watermark is ahead of the clock, at {self.runs_ahead}" if self.runs_ahead else ""
-        return f"{self.arrived:,} tuple{'' if self.arrived == 1 else 's'}, {self.late:,} late{dropped}{held}{ahead}"
+        return f"{self.arrived:,} row{'' if self.arrived == 1 else 's'}, {self.late:,} late{dropped}{held}{ahead}"
 
 
 @contextmanager
 def interruption() -> Iterator[threading.Event]:
     """Yield an event that the first Ctrl-C sets instead of interrupting a call to Spark; a second acts as usual."""
-    asked = threading.Event()
+    requested = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield requested
         return
 
-    def ask(_: int, __: FrameType | None) -> None:
-        asked.set()
+    def request(_: int, __: FrameType | None) -> None:
+        requested.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    before = signal.signal(signal.SIGINT, ask)
+    before = signal.signal(signal.SIGINT, request)
     try:
-        yield asked
+        yield requested
     finally:
         signal.signal(signal.SIGINT, before)
 

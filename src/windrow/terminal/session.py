@@ -39,12 +39,12 @@ def quiet_session(log: SparkLog) -> SparkSession:
 @contextmanager
 def _stderr_to(path: Path) -> Iterator[None]:
     sys.stderr.flush()
-    kept = os.dup(STDERR)
+    terminal = os.dup(STDERR)
     log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         os.dup2(log, STDERR)
         yield
     finally:
-        os.dup2(kept, STDERR)
-        os.close(kept)
+        os.dup2(terminal, STDERR)
+        os.close(terminal)
         os.close(log)

@@ -17,8 +17,8 @@ from rich.text import Text
 Column: TypeAlias = Sequence[Any]
 ENDLESS = 100_000
 WIDEST_TEXT = 48
-LEAST_TOLD = ("closed_at", "complete")
-"""The columns to drop first if the terminal is too narrow."""
+HIDDEN_FIRST = ("closed_at", "complete")
+"""The columns to hide first if the terminal is too narrow."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def print_table(table: Table, console: Console | None = None) -> None:
     if table.more:
         console.print(f"… and {table.more:,} more row{'s' if table.more > 1 else ''}", style="dim", soft_wrap=True)
     if hidden:
-        console.print(f"columns that do not fit here: {', '.join(hidden)}", style="dim", soft_wrap=True)
+        console.print(f"columns that do not fit: {', '.join(hidden)}", style="dim", soft_wrap=True)
 
 
 def fitting(table: Table, console: Console) -> tuple[RichTable, list[str]]:
@@ -55,7 +55,7 @@ def fitting(table: Table, console: Console) -> tuple[RichTable, list[str]]:
         shown = _rendered(table, names, WIDEST_TEXT if console.is_terminal else None)
         if len(names) == 1 or _width(shown, console) <= console.width:
             return shown, hidden
-        least = next((name for name in LEAST_TOLD if name in names), names[-1])
+        least = next((name for name in HIDDEN_FIRST if name in names), names[-1])
         names.remove(least)
         hidden.append(least)
 
@@ -79,8 +79,8 @@ def _width(shown: RichTable, console: Console) -> int:
 
 def is_numeric(values: Column) -> bool:
     """Return whether a column contains only numbers, apart from nulls."""
-    known = [value for value in values if value is not None]
-    return bool(known) and all(isinstance(v, int | float | Decimal) and not isinstance(v, bool) for v in known)
+    present = [value for value in values if value is not None]
+    return bool(present) and all(isinstance(v, int | float | Decimal) and not isinstance(v, bool) for v in present)
 
 
 def as_texts(values: Column) -> list[str]:

@@ -46,9 +46,9 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
     except WindrowError:
         raise
     except OSError as error:
-        raise OutputError(f"--out: {out.given}: cannot be written: {error.strerror}") from None
+        raise OutputError(f"--out: {out.name}: cannot be written: {error.strerror}") from None
     _show(model, args.full)
-    print(f"wrote the model to {out.given}", file=sys.stderr)
+    print(f"wrote the model to {out.name}", file=sys.stderr)
 
 
 def _made(out: Target, full: bool, fresh: bool) -> Model:

@@ -231,7 +231,7 @@ def run_query(
 
         def look(counts: Counts) -> None:
             shown.show(view)
-            view.tell(f"{_told(sink.frames, counts)}; Ctrl-C ends it")
+            view.set_status(f"{_told(sink.frames, counts)}; Ctrl-C ends it")
 
         counts = watch(writer.start(), look, asked.is_set)
         if once and asked.is_set():

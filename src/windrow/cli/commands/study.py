@@ -160,4 +160,4 @@ def _write(out: Target, write: Callable[[IO[str]], None], what: str) -> None:
     """Write a file atomically and report it."""
     with out.writing() as new, new.open("w", newline="", encoding="utf-8") as file:
         write(file)
-    print(f"wrote {what} to {out.given}", file=sys.stderr)
+    print(f"wrote {what} to {out.name}", file=sys.stderr)

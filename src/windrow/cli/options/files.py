@@ -165,11 +165,11 @@ class Output:
     @property
     def is_single(self) -> bool:
         """Whether the path has a file suffix."""
-        return Path(self.target.given).suffix.lower() in SUFFIXES
+        return Path(self.target.name).suffix.lower() in SUFFIXES
 
     def write(self, df: DataFrame, order: Sequence[str]) -> None:
         """Write the result next to its path, then move it there, so that the path never holds a partial result."""
-        check_types(df, self.target.given, self.form)
+        check_types(df, self.target.name, self.form)
         df = df.repartition(1) if self.is_single else df
         ordered = df.sortWithinPartitions(*map(column, order)) if order else df
         with self.target.writing() as new:
