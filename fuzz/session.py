@@ -6,17 +6,16 @@ import random
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import windrow as wr
-from windrow.spark.plans import ranges, scan
+from windrow.tuning import tuned
 
 ZONES = ("UTC", "Europe/Berlin", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
 CORES = (*(1, 2, 2, 2, 4, 4, 8) * 4, 16, 64)
@@ -47,12 +46,7 @@ def settings(parts: dict[str, Any]) -> Iterator[Any]:
     session.conf.set("spark.sql.session.timeZone", parts["zone"])
     session.conf.set("spark.sql.ansi.enabled", str(parts["ansi"]).lower())
     session.conf.set("spark.sql.leafNodeDefaultParallelism", str(parts["cores"]))
-    with ExitStack() as stack:
-        patches: list[tuple[Any, str, Any]] = [
-            (ranges, "SAMPLED", 1.0), (ranges, "FEWEST_SAMPLED", 1), (scan, "FEWEST_ROWS_A_CHUNK", 1),
-        ]  # fmt: skip
-        for module, name, value in patches:
-            stack.enter_context(mock.patch.object(module, name, value))
+    with tuned(sampled=1.0, fewest_sampled=1, fewest_rows_per_chunk=1):
         yield session
 
 

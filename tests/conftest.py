@@ -5,9 +5,9 @@ HYPOTHESIS_PROFILE=thorough tries many more examples. There is no deadline: the 
 
 from __future__ import annotations
 
-import importlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from cluster import Cluster
+    from windrow.tuning import Tuning
 
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("core", max_examples=120, **COMMON)
@@ -63,10 +64,18 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def few_buckets(monkeypatch) -> None:
+def tune() -> Iterator[Callable[..., Tuning]]:
+    """A function that changes the tuning of queries for the rest of the test."""
+    from windrow.tuning import tuned
+
+    with ExitStack() as stack:
+        yield lambda **changes: stack.enter_context(tuned(**changes))
+
+
+@pytest.fixture
+def few_buckets(tune) -> None:
     """Each bucket costs a round trip in each batch, and the streams of tests are small."""
-    for module in ("assembly", "streams.fill_operator", "streams.operator"):
-        monkeypatch.setattr(importlib.import_module(f"windrow.spark.{module}"), "BUCKETS", 4)
+    tune(buckets=4)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,8 +24,8 @@ from fuzz.tables import plain
 from windrow.framing.parallel.pieces import PIECES, receiver
 from windrow.framing.parallel.ranges import quantiles, replay_sent, run_range
 from windrow.spark.plans import chunks, scan
-from windrow.spark.plans.ranges import RANGES_A_CORE
 from windrow.spark.sources.parquet import footers_at, row_groups
+from windrow.tuning import current_tuning
 
 CORES = (*(1, 2, 3, 4) * 20, *(8, 8, 8, 16), 64)
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -65,7 +64,7 @@ class Ranges(Kind):
         request = request_of(parts)
         names = [*request.by, "t"]
         keys = table_of(parts, sample).select(names).rename_columns([str(i) for i in range(len(names))])
-        cuts = quantiles(keys, RANGES_A_CORE * parts["cores"])
+        cuts = quantiles(keys, current_tuning().ranges_per_core * parts["cores"])
         columns = [list(parts["types"]).index(name) for name in names]
         bounds = list(zip(*(plain(column) for column in cuts.columns), strict=True))
         layout = layout_of(request)
@@ -126,14 +125,14 @@ class Scan(Kind):
             cut = chunks.cut_chunks(groups, parts["cores"])
             if chunks.why_not_chunks(groups, cut):
                 raise NotACase
-            reader = chunks.ChunkReader("/", tuple(footers.schema.names), "t", request.clock)
+            tuning = replace(request.tuning, rows_per_replay=parts["replay"])
+            reader = chunks.ChunkReader("/", tuple(footers.schema.names), "t", request.clock, tuning)
             plan = scan.ScanPlan(request, reader, footers.schema, tuple(cut), buckets=len(cut))
-            with mock.patch.object(chunks, "ROWS_A_REPLAY", parts["replay"]):
-                if len(cut) == 1:
-                    found = scan._frame_whole(plan)([numbered(0)])
-                    return [pa.Table.from_batches([batch]) for batch in found]
-                sent = [b for k in range(len(cut)) for b in scan._speculate(plan)([numbered(k)])]
-                return put_together(request, scan._replay(plan), sent)
+            if len(cut) == 1:
+                found = scan._frame_whole(plan)([numbered(0)])
+                return [pa.Table.from_batches([batch]) for batch in found]
+            sent = [b for k in range(len(cut)) for b in scan._speculate(plan)([numbered(k)])]
+            return put_together(request, scan._replay(plan), sent)
 
     @staticmethod
     def _measured(groups: list[Any], request: Any) -> list[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from typing import Any
-from unittest import mock
 
 import windrow as wr
 from fuzz import schemes, sliding, windows
@@ -17,7 +16,7 @@ from fuzz.results import aggregate
 from fuzz.session import draw_settings, folder, settings, write
 from fuzz.tables import table
 from windrow.errors import WindrowError
-from windrow.spark.plans import ranges
+from windrow.tuning import tuned
 
 CLOCKS = ("timestamp",) * 4 + ("timestamp_ntz", "date", "bigint", "int", "smallint", "tinyint", "double", "float")
 PLANS = ("native", "shuffle", "ranges", "scan")
@@ -77,8 +76,7 @@ class SparkFrames(Kind):
         scheme = schemes.build(parts["scheme"])
         if plan == "native" and "native" not in str(self._explained(source, scheme, asked)):
             return 0
-        reason = "the fuzzer says so"
-        with mock.patch.object(ranges, "why_ranges", return_value=reason if plan == "ranges" else None):
+        with tuned(by_ranges=plan == "ranges"):
             try:
                 found = wr.frames(source, scheme, **asked, plan="shuffle" if plan == "ranges" else plan).toArrow()
             except Exception as error:

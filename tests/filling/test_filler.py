@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -29,7 +30,7 @@ from frame_streams import Dictionary
 from streams import FEWER
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.errors import SourceError
-from windrow.filling import codec, held
+from windrow.filling import codec
 from windrow.filling.filler import Filler
 
 
@@ -142,8 +143,8 @@ def test_fragments_let_go_what_whole_frames_would_hold() -> None:
     assert most == {False: 200, True: 10}
 
 
-def test_what_was_held_for_nothing_is_found_when_it_has_doubled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "ROWS_A_PIECE", 10)
+def test_what_was_held_for_nothing_is_found_when_it_has_doubled(tune: Callable[..., object]) -> None:
+    tune(rows_per_piece=10)
     filler = Filler(plan_for(NOTHING, {}), Dictionary())
 
     def step(batch: int, groups: str) -> None:

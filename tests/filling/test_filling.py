@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -16,7 +16,6 @@ import windrow as wr
 from streams import FLOAT, INTEGER, Span
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.arrays import Values
-from windrow.filling import sweep as filling
 from windrow.filling.sweep import Summary, Sweep, SweepBatch, Tagger
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
@@ -116,8 +115,8 @@ def sums(tuples: Sequence[Tuple]) -> tuple[Any, ...]:
     return (len(tuples), len(values), total, values[0], values[-1], top, total / len(values), top - min(values))
 
 
-def test_many_pairs_come_in_pieces_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filling, "PAIRS_AT_ONCE", 8)
+def test_many_pairs_come_in_pieces_of_bounded_size(tune: Callable[..., object]) -> None:
+    tune(pairs_per_result=8)
     opens = np.array([True] * 5 + [False] * 6)
     rows = SweepBatch(np.zeros(11, np.int64), np.arange(11), opens, np.full(5, 99))
     pieces = list(Sweep(np.dtype(np.int64)).pairs(rows))
@@ -125,8 +124,8 @@ def test_many_pairs_come_in_pieces_of_bounded_size(monkeypatch: pytest.MonkeyPat
     assert [set(piece.row) for piece in pieces] == [{i} for i in range(5, 11)]
 
 
-def test_a_tuple_in_more_frames_than_a_piece_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filling, "PAIRS_AT_ONCE", 2)
+def test_a_tuple_in_more_frames_than_a_piece_has_room_for(tune: Callable[..., object]) -> None:
+    tune(pairs_per_result=2)
     opens, end = np.array([True] * 6 + [False] * 2), np.array([9, 9, 9, 9, 9, 6])
     batch = SweepBatch(np.zeros(8, np.int64), np.arange(8), opens, end)
     pairs = [pair for piece in Sweep(np.dtype(np.int64)).pairs(batch) for pair in zip(*piece, strict=True)]

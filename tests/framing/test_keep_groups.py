@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from frame_streams import Dictionary, plan_for
 from streams import FEWER
 from windrow.filling.filler import Filler
 from windrow.framing.stream import Snapshot, StreamFramer, StreamPlan
-from windrow.rows import group_store as stored
 from windrow.rows.group_store import hashes_of
 from windrow.rows.groups import Directory
 from windrow.state.arrow import save_tables, saved_tables
@@ -88,9 +88,9 @@ SCHEMES = [
 @pytest.mark.parametrize("scheme", SCHEMES, ids=repr)
 @pytest.mark.parametrize("options", [{}, {"fragments": True}, {"ordered": True}], ids=str)
 def test_frames_are_those_of_a_stream_that_keeps_everything(
-    scheme: wr.Scheme, options: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+    scheme: wr.Scheme, options: dict[str, bool], tune: Callable[..., object]
 ) -> None:
-    monkeypatch.setattr(stored, "GROUPS_A_PIECE", 50)
+    tune(groups_per_piece=50)
     story, plan, ordered = batches(3, 600, 16, 150), plan_for(scheme, **options), "ordered" in options
     found = run(StreamFramer, plan, story, save=True, ordered=ordered)
     assert found == run(StreamFramer, plan, story, save=False, ordered=ordered)
@@ -102,9 +102,9 @@ WINDOWS = [[Sliding(40, 10)], [Rows(4, 2)], [DistinctTimes(3, 1)]]
 @pytest.mark.parametrize("windows", WINDOWS, ids=repr)
 @pytest.mark.parametrize("options", [{}, {"empty": True}, {"only_changed": True}, {"ordered": True}], ids=str)
 def test_windows_are_those_of_a_stream_that_keeps_everything(
-    windows: list[Window], options: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+    windows: list[Window], options: dict[str, bool], tune: Callable[..., object]
 ) -> None:
-    monkeypatch.setattr(stored, "GROUPS_A_PIECE", 50)
+    tune(groups_per_piece=50)
     ordered = options.get("ordered", False)
     asked = {name: value for name, value in options.items() if name != "ordered"}
     agg = {"n": wr.count(), "median": wr.median("v"), "sum": wr.sum("v"), "last": wr.last("v")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -25,7 +26,6 @@ from streams import FEWER
 from windrow.errors import SourceError
 from windrow.framing import stream
 from windrow.framing.stream import StreamFramer
-from windrow.rows import waiting as timed
 
 
 @each_scheme
@@ -112,8 +112,8 @@ def test_a_frame_is_reported_with_the_tuple_that_makes_it_sure() -> None:
     assert (last["sum"], last["n"], last["closed_at"]) == (8, 3, 6)
 
 
-def test_waiting_tuples_lie_in_narrow_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timed, "ROWS_A_PIECE", 10)
+def test_waiting_tuples_lie_in_narrow_pieces(tune: Callable[..., object]) -> None:
+    tune(rows_per_piece=10)
     shelf = Dictionary()
     bucket = StreamFramer(plan_for(wr.Threshold("hit")), shelf)
     bucket.step([tuples(*(("a", t, True) for t in range(60)))], 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -15,7 +16,6 @@ from pyspark.sql import functions as F
 
 import windrow as wr
 from windrow.errors import ColumnError, DataError, SpecError, TypeMismatchError
-from windrow.rows import ordering
 from windrow.rows.clock import Clock
 from windrow.spark.filling import Layout, tag_sorted
 
@@ -212,8 +212,8 @@ def test_empty_tables(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 100])
-def test_a_task_gives_the_same_for_any_size_of_tables(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(ordering, "ROWS_AT_ONCE", size)
+def test_a_task_gives_the_same_for_any_size_of_tables(tune: Callable[..., object], size: int) -> None:
+    tune(rows_per_table=size)
     layout = Layout(("by",), (pa.string(),), Clock.of(pa.int64(), "on"), ["by", "c"], ["id", "name", "frame"])
     table = pa.table(
         {

@@ -17,7 +17,6 @@ from pyspark.sql import functions as F
 
 import windrow as wr
 from streamed import run
-from windrow.spark.plans import panes
 
 pytestmark = pytest.mark.spark
 
@@ -85,8 +84,8 @@ def check_same(found: DataFrame, wanted: DataFrame, keys: list[str]) -> None:
 KEYS = ["g", "window", "end"]
 
 
-def test_every_plan_finds_the_same_windows(spark, landed, monkeypatch):
-    monkeypatch.setattr(panes, "parallelism", lambda spark: 3)
+def test_every_plan_finds_the_same_windows(spark, landed, tune):
+    tune(cores=3)
     source = wr.parquet(spark, landed)
     asked: dict[str, Any] = {"on": "t", "by": "g", "agg": NATIVE}
     wanted = wr.slide(source.df.repartition(5), KINDS, **asked, plan="shuffle")
@@ -96,10 +95,9 @@ def test_every_plan_finds_the_same_windows(spark, landed, monkeypatch):
 
 
 @pytest.mark.parametrize(("by", "rows"), [("g", 400), (["lane", "k"], 400), (None, 400), (None, 4_000)])
-def test_panes_travel_in_pieces(spark, landed, monkeypatch, by, rows):
+def test_panes_travel_in_pieces(spark, landed, tune, by, rows):
     """More buckets than tasks, of which some stay empty; most panes come from several tasks. One group is sorted."""
-    monkeypatch.setattr(panes, "parallelism", lambda spark: 3)
-    monkeypatch.setattr(panes, "ROWS_A_BUCKET", rows)
+    tune(cores=3, rows_per_bucket=rows)
     source = wr.parquet(spark, landed)
     agg = {"n": wr.count(), "total": wr.sum("x"), "median": wr.median("x")}
     asked: dict[str, Any] = {"on": "t", "by": by, "agg": agg}
@@ -109,9 +107,8 @@ def test_panes_travel_in_pieces(spark, landed, monkeypatch, by, rows):
     assert found.rdd.getNumPartitions() == (8 if by else 1)
 
 
-def test_both_zeros_are_one_group(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(panes, "parallelism", lambda spark: 2)
-    monkeypatch.setattr(panes, "ROWS_A_BUCKET", 1)
+def test_both_zeros_are_one_group(spark, tmp_path, tune):
+    tune(cores=2, rows_per_bucket=1)
     for i, zero in enumerate([0.0, -0.0]):
         pq.write_table(pa.table({"t": [i, i + 1], "g": [zero, zero], "x": [1.0, 2.0]}), tmp_path / f"{i}.parquet")
     found = wr.slide(wr.parquet(spark, tmp_path), wr.Tumbling(10), on="t", by="g", agg={"n": wr.count()}, plan="scan")

@@ -14,7 +14,6 @@ import windrow as wr
 from cases import AGGREGATES, QUERIES, frame_locally, rows_of, table
 from windrow.errors import SessionError
 from windrow.spark import versions
-from windrow.spark.plans import ranges, scan
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 
@@ -36,12 +35,10 @@ def log(data, tmp_path_factory) -> str:
 
 
 @pytest.mark.parametrize("plan", ["scan", "native", "shuffle", "ranges"])
-def test_every_plan_finds_the_frames(spark, data, log, plan, monkeypatch):
-    monkeypatch.setattr(scan, "FEWEST_ROWS_A_CHUNK", 100)
-    monkeypatch.setattr(scan, "parallelism", lambda spark: 4)
+def test_every_plan_finds_the_frames(spark, data, log, plan, tune):
+    tune(fewest_rows_per_chunk=100, cores=4)
     if plan == "ranges":
-        monkeypatch.setattr(ranges, "why_ranges", lambda sample, cores: "the test says so")
-        monkeypatch.setattr(ranges, "SAMPLED", 1.0)
+        tune(by_ranges=True, sampled=1.0)
     scheme = QUERIES["threshold with minimums"]
     source = wr.parquet(spark, log)
     found = wr.frames(

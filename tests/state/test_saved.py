@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -25,7 +25,6 @@ from saved_states import Saved
 from windrow.errors import SourceError
 from windrow.filling.filler import Filler
 from windrow.framing.stream import Snapshot, StreamFramer
-from windrow.rows import waiting as timed
 from windrow.rows.group_store import KIND as GROUPS
 from windrow.state.arrow import save_tables, saved_tables
 from windrow.state.header import kind_of, seal, unseal
@@ -91,8 +90,8 @@ def test_a_state_with_a_newer_header_is_refused_by_its_version() -> None:
         kind_of(bytes(data))
 
 
-def test_a_waiting_piece_must_be_the_one_that_was_put_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timed, "ROWS_A_PIECE", 4)
+def test_a_waiting_piece_must_be_the_one_that_was_put_there(tune: Callable[..., object]) -> None:
+    tune(rows_per_piece=4)
     shelf = Dictionary()
     bucket = StreamFramer(plan_for(wr.Threshold("hit")), shelf)
     bucket.step([saved_states.MORE], 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException
@@ -17,7 +18,7 @@ from pyspark.sql import functions as F
 
 import windrow as wr
 from cases import AGGREGATES, QUERIES, frame_locally, rows_of, table
-from windrow.spark.plans import ranges, scan
+from windrow.tuning import tuned
 
 
 def session(where: str) -> SparkSession:
@@ -37,27 +38,30 @@ def main(folder: Path, where: str) -> None:
     (folder / "log").mkdir()
     for i in range(3):
         pq.write_table(ordered.slice(i * 2000, 2000), folder / "log" / f"part-{i}.parquet", row_group_size=500)
-    scan.FEWEST_ROWS_A_CHUNK = 100
-    scan.parallelism = lambda spark: 4
     source = wr.parquet(spark, str(folder / "log"))
-    ranges.SAMPLED, hot = 1.0, ranges.why_ranges
+    with tuned(fewest_rows_per_chunk=100, cores=4, sampled=1.0):
+        check_plans(source, data)
+        check_fill(spark, source)
+        check_slide(source)
+        check_sql(spark, source)
+        check_stream(spark, folder)
+    spark.stop()
+
+
+def check_plans(source: wr.ParquetSource, data: pa.Table) -> None:
+    """Every plan finds the frames that the kernel finds in one process."""
     for name in ("threshold with minimums", "custom"):
         wanted = rows_of(frame_locally(data, QUERIES[name], "t", ["g"], AGGREGATES), ["g"])
         for plan in ("scan", "native", "shuffle", "ranges"):
             if plan == "native" and not QUERIES[name].is_run:
                 continue
-            ranges.why_ranges = (lambda sample, cores: "asked for") if plan == "ranges" else hot
-            frames = wr.frames(
-                source if plan == "scan" else source.df, QUERIES[name], on="t", by="g", agg=AGGREGATES,
-                plan="shuffle" if plan == "ranges" else plan,
-            )  # fmt: skip
+            with tuned(by_ranges=plan == "ranges"):
+                frames = wr.frames(
+                    source if plan == "scan" else source.df, QUERIES[name], on="t", by="g", agg=AGGREGATES,
+                    plan="shuffle" if plan == "ranges" else plan,
+                )  # fmt: skip
             assert rows_of(frames.toArrow(), ["g"]) == wanted, (name, plan)
             print(f"{name}: {plan} ok", flush=True)
-    check_fill(spark, source)
-    check_slide(source)
-    check_sql(spark, source)
-    check_stream(spark, folder)
-    spark.stop()
 
 
 def check_fill(spark: SparkSession, source: wr.ParquetSource) -> None:

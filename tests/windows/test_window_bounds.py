@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from windrow.rows.clock import LARGEST, Clock
 from windrow.rows.ordering import read_in_order
 from windrow.rows.query import Layout, Reader
 from windrow.rows.roles import Roles
-from windrow.windows import ranges as panes
 from windrow.windows.changes import Changes
 from windrow.windows.gather import Gatherer, pane_numbers
 from windrow.windows.query import WindowOptions, WindowQuery
@@ -117,8 +117,8 @@ def test_windows_that_never_end_are_refused() -> None:
     assert wr.Sliding(10_000_000, 1).shape(Clock.of(pa.int64(), "t")).length == 10_000_000
 
 
-def test_windows_that_fill_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(panes, "MOST_WINDOWS", 1_000)
+def test_windows_that_fill_the_memory_are_refused(tune: Callable[..., object]) -> None:
+    tune(most_windows=1_000)
     for window, options in ((wr.Landmark(1), {}), (wr.Tumbling(1), {"empty": True})):
         with pytest.raises(DataError, match="more than 1,000"):
             windows([0, 10_000], pa.int64(), window, **options)

@@ -41,7 +41,7 @@ from windrow.filling.open_frames import OpenFrames
 from windrow.filling.plan import FillPlan
 from windrow.filling.sweep import Indices, Placed
 from windrow.rows.groups import Directory
-from windrow.rows.waiting import ROWS_A_PIECE, Shelf, TimedShelf, Waiting
+from windrow.rows.waiting import Shelf, TimedShelf, Waiting
 
 
 @dataclass
@@ -81,9 +81,9 @@ class Held:
         self.directory = Directory(plan.key_types)
         self.watermark: int | None = None
         """Rows up to here are late; None before the first watermark."""
-        self.ahead = TimedShelf(shelf, plan.clock, "on", 0, 2)
+        self.ahead = TimedShelf(shelf, plan.clock, "on", 0, 2, tuning=plan.tuning)
         """Rows that the watermark has not passed."""
-        self.behind = TimedShelf(shelf, plan.clock, "on", 1, 2)
+        self.behind = TimedShelf(shelf, plan.clock, "on", 1, 2, tuning=plan.tuning)
         """Rows that it has passed and that a frame may still contain."""
         self.open = OpenFrames(plan, self.directory)
         self.under_way = Placed(np.empty(0, np.int64), np.empty(0, plan.clock.dtype))
@@ -134,7 +134,7 @@ class Held:
         least = needed_from.min(initial=self._unknown_from)
         self.behind.drop([piece for piece in self.behind.pieces if piece.high < least])
         # All rows are checked once their number has doubled; otherwise only those already read.
-        check_all = self.behind.rows > 2 * self.checked + ROWS_A_PIECE
+        check_all = self.behind.rows > 2 * self.checked + self.plan.tuning.rows_per_piece
         still_needed = [self._needed(table, needed_from) for table in passed]
         already_read = dict(read)
         for piece in [piece for piece in self.behind.pieces if check_all or piece in already_read]:

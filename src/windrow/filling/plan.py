@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.rows.clock import Clock
+from windrow.tuning import Tuning, current_tuning
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class FillPlan:
     rows_are_table: bool = False
     before: int | float = 0
     """How far before the watermark an unknown frame may start: the distance by which starts were moved back."""
+    tuning: Tuning = field(default_factory=current_tuning, compare=False, repr=False)
 
     @property
     def keys(self) -> list[str]:

@@ -20,9 +20,7 @@ from numba import njit
 from windrow.aggregates.engine.accumulator import Accumulator, described, naming
 from windrow.aggregates.engine.states import States
 from windrow.arrays import Array, Values
-
-PAIRS_AT_ONCE = 1 << 17
-"""The number of pairs per result; it bounds memory, since many frames may be open at once."""
+from windrow.tuning import Tuning, current_tuning
 
 Indices = npt.NDArray[np.int64]
 
@@ -71,7 +69,8 @@ class Sweep:
     [1]
     """
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
+    def __init__(self, dtype: np.dtype[Any], tuning: Tuning | None = None) -> None:
+        self._tuning = tuning or current_tuning()
         self.end: Array = np.empty(0, dtype)
         self.left = np.empty(0, np.int64)
 
@@ -84,7 +83,7 @@ class Sweep:
         active[:carried] = np.arange(carried)
         at, size = 0, carried
         while at < batch.on.size:
-            room = max(PAIRS_AT_ONCE, size)
+            room = max(self._tuning.pairs_per_result, size)
             pairs = Pairs(np.empty(room, np.int64), np.empty(room, np.int64))
             at, size, n = _sweep(batch.group, batch.on, slot, end, active, size, at, pairs.row, pairs.slot)
             if n:
@@ -144,8 +143,8 @@ def pairs_of(rows: Placed, frames: Placed, end: Array) -> Iterator[Pairs]:
 class Tagger:
     """A sweep that tags each row with the numbers of the frames that contain it."""
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self._sweep = Sweep(dtype)
+    def __init__(self, dtype: np.dtype[Any], tuning: Tuning | None = None) -> None:
+        self._sweep = Sweep(dtype, tuning)
         self._number = np.empty(0, np.int64)
 
     def tag(self, batch: SweepBatch, number: Indices) -> Iterator[tuple[Indices, Indices]]:
@@ -165,9 +164,10 @@ class Summary:
         dtype: np.dtype[Any],
         keys: Sequence[str] = (),
         start: str | None = None,
+        tuning: Tuning | None = None,
     ) -> None:
         self._accumulators = accumulators
-        self._sweep = Sweep(dtype)
+        self._sweep = Sweep(dtype, tuning)
         self._keys, self._start = keys, start
         """The columns by which error messages identify a frame."""
         self._frames: pa.Table | None = None

@@ -23,6 +23,7 @@ from windrow.rows.groups import Directory
 from windrow.rows.waiting import Shelf
 from windrow.state.arrow import about_of, check_state, save_tables, saved_tables
 from windrow.state.checks import reading
+from windrow.tuning import Tuning, current_tuning
 
 Codes = npt.NDArray[np.int64]
 
@@ -144,11 +145,11 @@ class Assembly:
     frames that are done. Groups are in a store: a batch reads and writes only the groups of its fragments.
     """
 
-    def __init__(self, by: Sequence[str], schema: pa.Schema, shelf: Shelf) -> None:
+    def __init__(self, by: Sequence[str], schema: pa.Schema, shelf: Shelf, tuning: Tuning | None = None) -> None:
         self.by, self.waiting = list(by), schema.empty_table()
         self.clock = Clock.of(schema.field("start").type, "start")
         self.directory = _directory(schema, by)
-        self.store = GroupStore(shelf, self.directory.types)
+        self.store = GroupStore(shelf, self.directory.types, tuning=tuning or current_tuning())
         self.below = np.zeros(0, np.int64)
         """Per group in memory, the number below which all frames are done."""
         self.latest = np.zeros(0, self.clock.dtype)
@@ -268,7 +269,9 @@ class Assembly:
         self._stored[codes], self._touched[codes] = True, False
 
     @classmethod
-    def load(cls, data: bytes, by: Sequence[str], schema: pa.Schema, shelf: Shelf) -> Assembly:
+    def load(
+        cls, data: bytes, by: Sequence[str], schema: pa.Schema, shelf: Shelf, tuning: Tuning | None = None
+    ) -> Assembly:
         """Return the saved bucket."""
         tables = saved_tables(data, KIND)
         if len(tables) == 1:
@@ -276,7 +279,7 @@ class Assembly:
                 "the checkpoint holds a state of wr.assemble of version 1, in which fragments have lost their numbers; "
                 "start with a new checkpoint"
             )
-        assembly = cls(by, schema, shelf)
+        assembly = cls(by, schema, shelf, tuning)
         check_state(about_of(tables[0]), VERSION, assembly._plan)
         with reading():
             _, index = tables

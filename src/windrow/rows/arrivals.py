@@ -45,7 +45,8 @@ class Arrivals:
         """The `on` of the last due row per group."""
         self.newest: Any = None
         """The greatest `on` in an ordered stream; None before the first row."""
-        self.waiting = TimedShelf(self.shelf, self.reader.request.clock, self.reader.layout.on)
+        query = self.reader.request
+        self.waiting = TimedShelf(self.shelf, query.clock, self.reader.layout.on, tuning=query.tuning)
 
     def take(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
         """Take in new rows, advance to the watermark, and return the due rows and the late rows."""

@@ -22,11 +22,10 @@ from windrow.rows.groups import Directory
 from windrow.rows.waiting import Shelf
 from windrow.state.arrow import save_tables, saved_tables
 from windrow.state.checks import check_indices, check_that, reading
+from windrow.tuning import Tuning, current_tuning
 
 KIND = "groups"
 """The kind of a saved piece."""
-GROUPS_A_PIECE = 8_192
-"""The approximate number of groups per piece."""
 NO_EVENT = int(np.iinfo(np.int64).max)
 HASH, DUE, GONE = "hash", "due", "gone"
 """The columns of every entry: the hash of its key, the time it is due, and whether the group is forgotten."""
@@ -90,6 +89,7 @@ class GroupStore:
     next: int = 1
     live: int = 0
     """The number of groups that have an entry."""
+    tuning: Tuning = field(default_factory=current_tuning)
 
     @property
     def size(self) -> int:
@@ -222,7 +222,7 @@ class GroupStore:
         entries = _joined([some for some in several if len(some.groups)] or several[:1])
         hashes = entries.groups[HASH].to_numpy()
         order = np.argsort(hashes, kind="stable")
-        for rows in np.array_split(order, max(1, -(-order.size // GROUPS_A_PIECE))) if order.size else []:
+        for rows in np.array_split(order, max(1, -(-order.size // self.tuning.groups_per_piece))) if order.size else []:
             some = entries.take(rows)
             data = save_tables(KIND, [table.combine_chunks() for table in (some.groups, *some.parts)])
             low, high = (int(hashes[rows[k]]) for k in (0, -1))

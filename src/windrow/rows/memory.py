@@ -34,7 +34,7 @@ class Memory:
     ) -> None:
         self.arrivals, self.keep, self._adopt, self._idle = arrivals, keep, adopt, idle
         self.directory: Directory = arrivals.reader.directory
-        self.store = GroupStore(arrivals.shelf, self.directory.types)
+        self.store = GroupStore(arrivals.shelf, self.directory.types, tuning=arrivals.reader.request.tuning)
         self._touched = np.zeros(0, np.bool_)
         self._stored = np.zeros(0, np.bool_)
 

@@ -14,11 +14,10 @@ import pyarrow.compute as pc
 from windrow.rows.clock import Clock
 from windrow.rows.groups import order_of
 from windrow.rows.query import Reader, RowBatch
+from windrow.tuning import Tuning
 
-ROWS_AT_ONCE = 100_000
 
-
-def in_larger_tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def in_larger_tables(batches: Iterable[pa.RecordBatch], tuning: Tuning) -> Iterator[pa.Table]:
     """Combine record batches into tables that are large enough for a call of the kernel."""
     waiting: list[pa.RecordBatch] = []
     rows = 0
@@ -26,7 +25,7 @@ def in_larger_tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         if batch is not None and batch.num_rows:
             waiting.append(batch)
             rows += batch.num_rows
-        if waiting and (batch is None or rows >= ROWS_AT_ONCE):
+        if waiting and (batch is None or rows >= tuning.rows_per_table):
             yield pa.Table.from_batches(waiting).combine_chunks()
             waiting, rows = [], 0
 

@@ -16,6 +16,7 @@ from windrow.arrays import Array, Values, read_numbers
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
 from windrow.rows.roles import Roles
+from windrow.tuning import Tuning, current_tuning
 
 FLOAT = np.dtype(np.float64)
 
@@ -28,10 +29,11 @@ What = TypeVar("What")
 
 @dataclass(frozen=True)
 class Query(Generic[What]):
-    """A resolved query: what to compute, and the columns it reads by role. A task needs to know nothing else."""
+    """A resolved query: what to compute, the columns it reads by role, and sizes. A task needs no more."""
 
     what: What
     roles: Roles
+    tuning: Tuning = field(default_factory=current_tuning, compare=False, repr=False)
 
     @property
     def predicates(self) -> Mapping[str, Any]:

@@ -13,13 +13,10 @@ import pyarrow as pa
 from windrow.rows.clock import Clock
 from windrow.state.arrow import save_tables, saved_tables
 from windrow.state.checks import check_that, reading
+from windrow.tuning import Tuning, current_tuning
 
 ROWS = "rows"
 """The kind of a saved piece."""
-ROWS_A_PIECE = 4_096
-"""The intended number of rows per piece; a large batch gets larger pieces."""
-PIECES_A_BATCH = 8
-"""The largest number of pieces that one batch is split into."""
 
 
 class Shelf(Protocol):
@@ -58,6 +55,7 @@ class TimedShelf:
     next: int = 0
     stride: int = 1
     pieces: list[Waiting] = field(default_factory=list)
+    tuning: Tuning = field(default_factory=current_tuning)
 
     @property
     def rows(self) -> int:
@@ -78,15 +76,16 @@ class TimedShelf:
         """Return the `on` of each row."""
         return self.clock.read(table.column(self.on)).numbers
 
-    def keep(self, tables: Iterable[pa.Table], most: int = PIECES_A_BATCH) -> None:
-        """Put rows on the shelf, in pieces that follow each other in time."""
+    def keep(self, tables: Iterable[pa.Table], most: int | None = None) -> None:
+        """Put rows on the shelf, in pieces that follow each other in time, `most` of them at the most."""
         tables = [table for table in tables if table.num_rows]
         if not tables:
             return
         table = pa.concat_tables(tables)
         on = self.instants(table)
         order = np.argsort(on, kind="stable")
-        for rows in np.array_split(order, min(most, -(-on.size // ROWS_A_PIECE))):
+        pieces = min(most or self.tuning.pieces_per_batch, -(-on.size // self.tuning.rows_per_piece))
+        for rows in np.array_split(order, pieces):
             data = save_tables(ROWS, [table.take(pa.array(rows)).combine_chunks()])
             piece = Waiting(self.next, on[rows[0]].item(), on[rows[-1]].item(), rows.size, len(data))
             self.shelf.put(piece.number, data)

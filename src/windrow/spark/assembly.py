@@ -19,7 +19,6 @@ from windrow.spark.failures import plain_errors
 from windrow.spark.resolve.columns import Columns, check_distinct, check_keys, column
 from windrow.spark.resolve.frames import FRAME_COLUMNS
 from windrow.spark.streams.buckets import (
-    BUCKETS,
     StateKind,
     StateShelf,
     check_state_store,
@@ -28,6 +27,7 @@ from windrow.spark.streams.buckets import (
 )
 from windrow.spark.versions import to_arrow_schema
 from windrow.state.arrow import pack, unpack
+from windrow.tuning import current_tuning
 
 LATE = "late"
 EXPECTED: dict[type[DataType], tuple[str, tuple[str, ...]]] = {
@@ -92,7 +92,7 @@ def assemble(fragments: DataFrame, *, by: str | Sequence[str] | None = None) -> 
     packed = in_buckets(
         fragments.toDF(*(f"c{i}" for i in range(len(names)))),
         [column(f"c{names.index(name)}") for name in keys],
-        BUCKETS,
+        current_tuning().buckets,
         places,
         needs=NEEDS,
     )
@@ -170,7 +170,7 @@ class Assembler(StatefulProcessor):
     """A stateful operator that stores, per bucket of groups, the fragments of unfinished frames and which are done."""
 
     def __init__(self, by: list[str], schema: pa.Schema) -> None:
-        self.by, self.schema = by, schema
+        self.by, self.schema, self.tuning = by, schema, current_tuning()
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state variables."""
@@ -185,7 +185,7 @@ class Assembler(StatefulProcessor):
             saved = self.state.get()
             if saved is None:
                 self.kind.settle()
-            bucket = (self.by, self.schema, self.shelf)
+            bucket = (self.by, self.schema, self.shelf, self.tuning)
             assembly = Assembly.load(saved[0], *bucket) if saved else Assembly(*bucket)
             whole = assembly.step(arrived)
             self.state.update((assembly.save(),))

@@ -7,7 +7,7 @@ kernel keeps only the open frames, so memory does not grow with the size of a gr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
@@ -29,6 +29,7 @@ from windrow.spark.sessions import check_session
 from windrow.spark.sources.parquet import ParquetSource
 from windrow.spark.streams.fill_operator import stream_fill
 from windrow.spark.streams.options import StreamOptions
+from windrow.tuning import Tuning, current_tuning
 
 Task: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 Side: TypeAlias = Literal["frames", "tuples"]
@@ -189,6 +190,7 @@ class Layout:
     clock: Clock
     out: list[str]
     names: list[str]
+    tuning: Tuning = field(default_factory=current_tuning)
 
     @classmethod
     def of(cls, meeting: FillQuery, lanes: MergedColumns, out: Sequence[Lane], schema: StructType) -> Layout:
@@ -200,7 +202,7 @@ class Layout:
     def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, pa.Table, SweepBatch]]:
         """Yield each table of sorted record batches, the frames in it, and its rows as input for the sweep."""
         directory = Directory(self.key_types)
-        for table in in_larger_tables(batches):
+        for table in in_larger_tables(batches, self.tuning):
             group = directory.encode([table.column(key) for key in self.keys], table.num_rows)
             opens = table.column("end").is_valid()
             frames = table.filter(opens)
@@ -225,7 +227,7 @@ def tag_sorted(layout: Layout, number: str) -> Task:
     """Return the function that tags rows: a Spark task runs it over its sorted record batches."""
 
     def tag(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tagger = Tagger(layout.clock.dtype)
+        tagger = Tagger(layout.clock.dtype, layout.tuning)
         for table, frames, rows in layout.read(batches):
             tuples = table.select(layout.out)
             for row, tags in tagger.tag(rows, frames.column(number).to_numpy()):
@@ -256,9 +258,8 @@ def aggregate_sorted(layout: Layout, meeting: FillQuery, values: Sequence[str | 
     def aggregate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         accumulators = meeting.accumulators
         at = dict(zip(layout.names, layout.out, strict=False))
-        summary = Summary(
-            accumulators, layout.clock.dtype, [at[name] for name in meeting.frame_keys], at[meeting.start]
-        )
+        keys = [at[name] for name in meeting.frame_keys]
+        summary = Summary(accumulators, layout.clock.dtype, keys, at[meeting.start], layout.tuning)
         for table, frames, rows in layout.read(batches):
             done = summary.add(rows, frames.select(layout.out), read_values(accumulators, values, table))
             yield from done.rename_columns(layout.names).to_batches()

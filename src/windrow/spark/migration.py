@@ -13,10 +13,11 @@ from pyspark.sql import functions as F
 from windrow.errors import SourceError
 from windrow.framing.migration import OldBucket, empty_share, furthest
 from windrow.framing.stream import StreamPlan
-from windrow.spark.streams.buckets import BUCKETS, bucket_of, check_buckets
+from windrow.spark.streams.buckets import bucket_of, check_buckets
 from windrow.spark.streams.saved import buckets_of, parts_of
 from windrow.spark.versions import from_arrow_schema
 from windrow.state.arrow import about_of, saved_tables
+from windrow.tuning import current_tuning
 from windrow.windows.stream import SlidePlan
 
 Plan: TypeAlias = type[StreamPlan] | type[SlidePlan]
@@ -74,7 +75,7 @@ def migrate(
         )
     first = saved_tables(heads[0], kind)[0]
     by = about_of(first)["plan"]["by"]
-    number = (buckets or BUCKETS) if by else 1
+    number = (buckets or current_tuning().buckets) if by else 1
     types = [(f"by{i}", first.schema.field(f"by{i}").type) for i in range(len(by))]
     keyed = pa.schema([("bucket", pa.int32()), ("group", pa.int64()), *types])
     keys = rows.groupBy("bucket").applyInArrow(_keys(plan, keyed), from_arrow_schema(keyed))

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from windrow.errors import SessionError, SpecError, is_one_of, quoted
 from windrow.spark.arguments import is_text
 from windrow.spark.versions import OLDEST_SPARK, check_version
+from windrow.tuning import Tuning
 
 OLDEST_JAVA = 17
 MOST_CORES = 10_000
@@ -138,8 +139,10 @@ def _has_windrow(python: str) -> bool:
     return tried.returncode == 0
 
 
-def parallelism(spark: SparkSession) -> int:
-    """Return how many tasks the session can run at once, as far as its settings show."""
+def parallelism(spark: SparkSession, tuning: Tuning | None = None) -> int:
+    """Return how many tasks the session can run at once, as far as its settings show; `tuning` may override them."""
+    if tuning is not None and tuning.cores is not None:
+        return tuning.cores
     for key in ("spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism"):
         value = spark.conf.get(key, None)
         if value and value.isdigit():

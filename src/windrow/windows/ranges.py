@@ -43,8 +43,6 @@ class Ranges(NamedTuple):
     complete: npt.NDArray[np.bool_]
 
 
-MOST_WINDOWS = 200_000_000
-"""The most windows that a task may report at a time, since they are held in memory."""
 NEVER = np.iinfo(np.int64).min
 """The end of the last window of a group that has reported none yet."""
 
@@ -59,19 +57,20 @@ class Progress(NamedTuple):
 
 
 def windows_over(
-    panes: PaneKeys, shape: Shape, pane: int, progress: Progress, *, final: bool = False, empty: bool = False
+    panes: PaneKeys, shape: Shape, pane: int, progress: Progress, most: int, *, final: bool = False, empty: bool = False
 ) -> Ranges:
     """Return the due windows of all groups that contain a row, in order, and advance `progress.after`.
 
     A window is due when all its panes are complete. If `final`, all other windows are due as well, marked as not
-    complete. With `empty`, windows without rows between a group's first and last window are included.
+    complete. With `empty`, windows without rows between a group's first and last window are included. More than
+    `most` windows are an error.
     """
     begins = np.flatnonzero(np.diff(panes.group, prepend=-1)) if panes.group.size else np.empty(0, np.int64)
-    asked = (*panes, begins, *shape.in_panes(pane), shape.unit != "time", *progress, final, empty)
+    asked = (*panes, begins, *shape.in_panes(pane), shape.unit != "time", *progress, final, empty, most)
     windows = _find(*asked, _room(0), False)
-    if windows > MOST_WINDOWS:
+    if windows > most:
         raise DataError(
-            f"the windows of one task are more than {MOST_WINDOWS:,}: expected a step that is longer in comparison "
+            f"the windows of one task are more than {most:,}: expected a step that is longer in comparison "
             "with the time that the data covers"
         )
     made = _room(windows)
@@ -97,7 +96,7 @@ def _last_end(number: int, length: int, every: int, counted: bool) -> int:
 @njit(cache=True)
 def _find(
     group: Any, number: Any, begins: Any, length: int, every: int, emit: int, counted: bool, after: Any, past: Any,
-    final: bool, empty: bool, made: Any, write: bool,
+    final: bool, empty: bool, most: int, made: Any, write: bool,
 ) -> int:  # fmt: skip
     """Count the windows, and write them to `made` if `write` is true."""
     n = 0
@@ -127,7 +126,7 @@ def _find(
                     made.first[n], made.last[n] = low, high
                     made.complete[n] = end == whole and end <= past[g] and not (counted and start < 0)
                 n += 1
-                if n > MOST_WINDOWS:
+                if n > most:
                     return n
                 end += emit
             elif high < stop:

@@ -73,9 +73,12 @@ class Slider:
     def report(self, past: Indices, *, final: bool = False) -> Iterator[pa.Table]:
         """Yield the windows that are due as rows of the result; panes before `past` of their group are complete."""
         self.grow()
+        most = self.slide.tuning.most_windows
         for k, shape in enumerate(self.shapes):
             progress = Progress(self.after[k], past)
-            ranges = windows_over(self.panes, shape, self.pane, progress, final=final, empty=self.slide.what.empty)
+            ranges = windows_over(
+                self.panes, shape, self.pane, progress, most, final=final, empty=self.slide.what.empty
+            )
             if ranges.group.size:
                 table = self._table(k, ranges)
                 if table.num_rows:

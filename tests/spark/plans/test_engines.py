@@ -14,7 +14,6 @@ import cases
 import windrow as wr
 from cases import AGGREGATES, Spread, frame_locally, in_minutes, on_the_clock, rows_of, table, with_outages
 from windrow.errors import UnsupportedError
-from windrow.spark.plans import ranges, scan
 
 pytestmark = pytest.mark.spark
 
@@ -73,9 +72,8 @@ def ordered_files(small, tmp_path_factory) -> str:
 
 
 @pytest.fixture
-def many_chunks(monkeypatch):
-    monkeypatch.setattr(scan, "FEWEST_ROWS_A_CHUNK", 100)
-    monkeypatch.setattr(scan, "parallelism", lambda spark: 5)
+def many_chunks(tune):
+    tune(fewest_rows_per_chunk=100, cores=5)
 
 
 def found(source, name: str, plan: str, **options) -> list:
@@ -103,10 +101,9 @@ def test_the_scan_plan_finds_the_frames_across_chunks(spark, ordered_files, want
 
 
 @pytest.mark.parametrize("name", ["threshold", "segments", "double boundary", "delta", "aggregate", "custom"])
-def test_ranges_find_the_frames_across_seams(as_frame, wanted, name, monkeypatch):
-    monkeypatch.setattr(ranges, "why_ranges", lambda sample, cores: "the test says so")
-    monkeypatch.setattr(ranges, "SAMPLED", 1.0)
-    assert "the test says so" in str(wr.explain(as_frame, QUERIES[name], on="t", by="g", plan="shuffle"))
+def test_ranges_find_the_frames_across_seams(as_frame, wanted, name, tune):
+    tune(by_ranges=True, sampled=1.0)
+    assert "the tuning asks for ranges" in str(wr.explain(as_frame, QUERIES[name], on="t", by="g", plan="shuffle"))
     assert found(as_frame, name, "shuffle") == wanted(name)
 
 
@@ -142,16 +139,16 @@ def test_a_column_is_as_good_as_a_text(as_frame, more):
 
 
 @pytest.mark.parametrize("name", ["threshold", "delta", "segments", "gap"])
-def test_one_group_is_shared_over_ranges(as_frame, small, name, monkeypatch):
-    monkeypatch.setattr(ranges, "SAMPLED", 1.0)
+def test_one_group_is_shared_over_ranges(as_frame, small, name, tune):
+    tune(sampled=1.0)
     assert "there is one group" in str(wr.explain(as_frame, QUERIES[name], on="t", plan="shuffle"))
     expected = rows_of(frame_locally(small, QUERIES[name], "t", [], AGGREGATES), [])
     frames = wr.frames(as_frame, QUERIES[name], on="t", agg=AGGREGATES, plan="shuffle")
     assert rows_of(frames.toArrow(), []) == expected
 
 
-def test_sixteen_cores_cut_where_two_do_not(spark, monkeypatch):
-    monkeypatch.setattr(ranges, "SAMPLED", 1.0)
+def test_sixteen_cores_cut_where_two_do_not(spark, tune):
+    tune(sampled=1.0)
     rng = np.random.default_rng(3)
     n = 4_000
     data = pa.table({"g": rng.integers(0, 5, n), "t": rng.permutation(10 * n)[:n], "y": np.ones(n)})
@@ -165,8 +162,8 @@ def test_sixteen_cores_cut_where_two_do_not(spark, monkeypatch):
     assert len(found) == 5
 
 
-def test_ranges_without_rows_end_no_frame(spark, monkeypatch):
-    monkeypatch.setattr(ranges, "SAMPLED", 1.0)
+def test_ranges_without_rows_end_no_frame(spark, tune):
+    tune(sampled=1.0)
     days = spark.range(600).selectExpr("if(id < 180, date'2026-01-01', date'2026-01-02') t", "id x")
     for scheme in (wr.Gap("1 day"), wr.Threshold("x >= 0")):
         (row,) = wr.frames(days, scheme, on="t", agg={"m": wr.median("x")}, plan="shuffle").collect()

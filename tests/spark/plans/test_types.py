@@ -10,7 +10,6 @@ import pytest
 
 import windrow as wr
 from cases import rows_of
-from windrow.spark.plans import ranges, scan
 
 pytestmark = pytest.mark.spark
 
@@ -82,30 +81,27 @@ def test_a_key_of_each_type(spark, kind, tmp_path):
         ("bigint", "int"),
     ],
 )
-def test_ranges_are_cut_by_keys_and_clocks_of_each_type(spark, kind, name, monkeypatch):
+def test_ranges_are_cut_by_keys_and_clocks_of_each_type(spark, kind, name, tune):
     rows = " union all ".join(
         f"select {v} as t, cast({KEYS[kind]} as {kind}) as g, {x}d as x"
         for v, x in zip(CLOCKS[name][1], X, strict=True)
     )
     df, scheme = spark.sql(rows), wr.Delta({"x": 0.5}, reference="first")
     expected = rows_of(wr.frames(df, scheme, on="t", by="g", plan="shuffle").toArrow(), ["g"])
-    monkeypatch.setattr(ranges, "why_ranges", lambda sample, cores: "the test says so")
-    monkeypatch.setattr(ranges, "SAMPLED", 1.0)
-    monkeypatch.setattr(ranges, "FEWEST_SAMPLED", 1)
-    assert "the test says so" in str(wr.explain(df, scheme, on="t", by="g", plan="shuffle"))
+    tune(by_ranges=True, sampled=1.0, fewest_sampled=1)
+    assert "the tuning asks for ranges" in str(wr.explain(df, scheme, on="t", by="g", plan="shuffle"))
     assert rows_of(wr.frames(df, scheme, on="t", by="g", plan="shuffle").toArrow(), ["g"]) == expected
 
 
-def test_groups_of_a_type_that_has_no_literals_are_not_cut(spark, monkeypatch):
-    monkeypatch.setattr(ranges, "SAMPLED", 1.0)
+def test_groups_of_a_type_that_has_no_literals_are_not_cut(spark, tune):
+    tune(sampled=1.0)
     df = spark.sql("select id as t, x'ff00' as g, cast(id % 5 as double) as x from range(2000)")
     assert "one group has about" not in str(wr.explain(df, wr.Delta({"x": 1}), on="t", by="g"))
     assert wr.frames(df, wr.Delta({"x": 1}), on="t", by="g").count() > 100
 
 
-def test_several_keys_across_chunks(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(scan, "FEWEST_ROWS_A_CHUNK", 10)
-    monkeypatch.setattr(scan, "parallelism", lambda spark: 3)
+def test_several_keys_across_chunks(spark, tmp_path, tune):
+    tune(fewest_rows_per_chunk=10, cores=3)
     rows = [(f"r{i % 3}", i % 2, i, float(i // 5 % 2)) for i in range(120)]
     table = pa.table(dict(zip(("road", "lane", "t", "x"), map(list, zip(*rows, strict=True)), strict=True)))
     pq.write_table(table, tmp_path / "keys.parquet", row_group_size=20)

@@ -16,6 +16,7 @@ import windrow as wr
 from cases import AGGREGATES, rows_of, table
 from windrow.errors import SpecError, WindrowError
 from windrow.spark.sql import functions
+from windrow.tuning import tuned
 
 pytestmark = pytest.mark.spark
 
@@ -225,14 +226,14 @@ def arguments(**options) -> dict[str, AnalyzeArgument]:
     return {name: AnalyzeArgument(None, value, False, True) for name, value in options.items()}
 
 
-def test_any_cut_of_the_rows_gives_the_same_frames(monkeypatch):
-    """In one process, since Spark's workers would not see the smaller cut."""
+def test_any_cut_of_the_rows_gives_the_same_frames():
+    """In one process, since Spark analyzes a call in a process of its own."""
     schema = AnalyzeArgument(StructType.fromDDL("t bigint, x double"), None, True, False)
-    framing = functions.DeltaFrames.analyze(schema, **arguments(on="t", limits={"x": Decimal("1.5")}))
     rows = [(i // 4, float((7 * i) % 5)) for i in range(60)]
 
     def found(cut: int) -> list:
-        monkeypatch.setattr(functions, "ROWS_AT_ONCE", cut)
+        with tuned(rows_per_call=cut):
+            framing = functions.DeltaFrames.analyze(schema, **arguments(on="t", limits={"x": Decimal("1.5")}))
         made = functions.DeltaFrames(framing)
         return [frame for row in rows for frame in made.eval(row, on="t") or ()] + list(made.terminate())
 

@@ -68,7 +68,7 @@ def run_range(
         code = cut_group.encode([table.column(name) for name in layout.by], table.num_rows)
         return table.filter(pa.array(code == 0))
 
-    tables = whole_instants(in_larger_tables(batches), layout.on, request.clock)
+    tables = whole_instants(in_larger_tables(batches, request.tuning), layout.on, request.clock)
     sent = of_cut_group if number and not request.scheme.is_run else None
     return run_from_empty(request, layout, number, buckets_of(request, cuts), tables, sent)
 

@@ -7,7 +7,7 @@ therefore never cut. Row groups that overlap slightly, as in logs, cost only a s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from windrow.rows.clock import Clock
 from windrow.spark.sources.parquet import RowGroup, naming, open_file, read_row_group
+from windrow.tuning import Tuning, current_tuning
 
 MOST_ROWS_A_GROUP = 16_000_000
 """A larger row group would not fit comfortably into a task's memory."""
@@ -24,8 +25,6 @@ MOST_READ_TWICE = 0.25
 """The fraction of all rows that may be in row groups which two chunks must read."""
 MOST_WAITING = 4
 """How many row groups' worth of rows may be held back at a time because later row groups start before they end."""
-ROWS_A_REPLAY = 65_536
-"""How many rows to read at a time where a short look may be enough."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +99,7 @@ class ChunkReader:
     columns: tuple[str, ...]
     on: str
     clock: Clock
+    tuning: Tuning = field(default_factory=current_tuning)
 
     def tables(self, chunk: Chunk, *, little: bool = False) -> Iterator[pa.Table]:
         """Yield the tables of a chunk, in order; with `little`, in small pieces if the rows of a row group are sorted.
@@ -156,7 +156,7 @@ class ChunkReader:
         at = 0
         with open_file(group.path, self.path) as file:
             read = file.iter_batches(
-                ROWS_A_REPLAY, row_groups=[group.index], columns=list(self.columns), use_threads=False
+                self.tuning.rows_per_replay, row_groups=[group.index], columns=list(self.columns), use_threads=False
             )
             while at < end:
                 with naming(group.path):

@@ -28,10 +28,6 @@ from windrow.windows.query import WindowQuery
 from windrow.windows.ranges import PaneKeys
 from windrow.windows.slider import PaneHeap, Slider, panes_schema, panes_table
 
-ROWS_A_BUCKET = 10_000_000
-"""The number of rows per bucket. A task holds the panes of one bucket at a time, at most one pane per row."""
-
-
 # Panes aggregated by tasks.
 
 
@@ -41,15 +37,15 @@ def scanned_windows(scan: ScanSource, request: WindowQuery, schema: StructType) 
     Panes are sent in pieces: to Spark, a piece of many panes is one row. Row by row, they would take longer than
     everything else. A single group may have more panes than a task can hold; then Spark sorts them as rows.
     """
-    shares = _shares(scan.row_groups, parallelism(scan.spark))
+    shares = _shares(scan.row_groups, parallelism(scan.spark, request.tuning))
     rows = sum(group.rows for group in scan.row_groups)
     layout = layout_of(request, scan.columns, scan.schema)
     tasks = scan.spark.range(0, len(shares), 1, len(shares))
     read = _read_shares(shares, scan.path, scan.columns)
-    if not request.by and rows > ROWS_A_BUCKET:
+    if not request.by and rows > request.tuning.rows_per_bucket:
         panes = tasks.mapInArrow(plainly(_as_rows(request, layout, read)), from_arrow_schema(panes_schema(request)))
         return windows_of_panes(panes, request, schema)
-    buckets = max(len(shares), -(-rows // ROWS_A_BUCKET)) if request.by else 1
+    buckets = max(len(shares), -(-rows // request.tuning.rows_per_bucket)) if request.by else 1
     pieces = tasks.mapInArrow(plainly(_in_pieces(request, layout, read, buckets)), PIECES)
     return in_order(pieces, buckets).mapInArrow(plainly(_combine_pieces(request)), schema)
 
@@ -108,7 +104,11 @@ def _as_rows(request: WindowQuery, layout: Layout, read: Callable[[int], Iterato
     """Return the function that aggregates the panes of shares or, without `read`, of the rows it receives."""
 
     def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tables = in_larger_tables(batches) if read is None else chain.from_iterable(map(read, task_numbers(batches)))
+        tables = (
+            in_larger_tables(batches, request.tuning)
+            if read is None
+            else chain.from_iterable(map(read, task_numbers(batches)))
+        )
         reader = Reader(request, layout)
         gathered = _gathered(request, reader, tables)
         yield from _batches(panes_table(reader.directory, panes, states) for panes, states in gathered)
@@ -145,7 +145,7 @@ def _combine(request: WindowQuery) -> MapInArrow:
 
     def combine(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         slider = Slider(request, Directory(request.by_types))
-        for table in in_larger_tables(batches):
+        for table in in_larger_tables(batches, request.tuning):
             slider.add(*slider.read(table))
             yield from _batches(slider.report(slider.latest()))
         yield from _batches(slider.report(slider.latest(), final=True))
@@ -167,7 +167,7 @@ def _slide_sorted(request: WindowQuery, layout: Layout) -> MapInArrow:
         reader = Reader(request, layout)
         slider = Slider(request, reader.directory)
         gatherer = Gatherer(request, slider.kept, reader.directory)
-        for table in whole_instants(in_larger_tables(batches), layout.on, request.clock):
+        for table in whole_instants(in_larger_tables(batches, request.tuning), layout.on, request.clock):
             slider.add(*gatherer.gather(read_in_order(reader, table)))
             yield from _batches(slider.report(gatherer.past(slider.latest())))
         yield from _batches(slider.report(gatherer.past(slider.latest()), final=True))

@@ -27,25 +27,22 @@ from windrow.spark.plans.shuffle import select_rows
 from windrow.spark.resolve.columns import column
 from windrow.spark.sessions import parallelism
 
-RANGES_A_CORE = 2
-SAMPLED = 0.01
-"""The fraction of all rows whose keys are sampled."""
-MOST_SAMPLED = 20_000
-FEWEST_SAMPLED = 100
-"""With fewer rows than this in the sample, the table is so small that one core is enough."""
-
 
 def find_cuts(df: DataFrame, request: FrameQuery) -> Cuts | None:
     """Return where to cut a table into ranges, or None if partitioning by group keeps all cores busy."""
-    cores = parallelism(df.sparkSession)
-    if cores == 1 or not all(map(_has_literals, request.by_types)):
+    tuning = request.tuning
+    cores = parallelism(df.sparkSession, tuning)
+    if cores == 1 or tuning.by_ranges is False or not all(map(_has_literals, request.by_types)):
         return None
     names = (*request.by, request.on)
     chosen = df.select(*(column(name).alias(str(i)) for i, name in enumerate(names)))
     with own_errors():
-        sample = chosen.sample(fraction=SAMPLED, seed=1).orderBy(F.rand(1)).limit(MOST_SAMPLED).toArrow()
-    hot = why_ranges(sample, cores) if sample.num_rows >= FEWEST_SAMPLED else None
-    return Cuts(quantiles(sample, RANGES_A_CORE * cores), hot) if hot else None
+        sampled = chosen.sample(fraction=float(tuning.sampled), seed=1).orderBy(F.rand(1))
+        sample = sampled.limit(tuning.most_sampled).toArrow()
+    if sample.num_rows < tuning.fewest_sampled:
+        return None
+    reason = "the tuning asks for ranges" if tuning.by_ranges else why_ranges(sample, cores)
+    return Cuts(quantiles(sample, tuning.ranges_per_core * cores), reason) if reason else None
 
 
 def _has_literals(kind: pa.DataType) -> bool:

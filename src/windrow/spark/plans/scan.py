@@ -37,9 +37,6 @@ from windrow.spark.sources.parquet import (
 )  # fmt: skip
 from windrow.spark.sources.readings import Settings
 
-FEWEST_ROWS_A_CHUNK = 4_000_000
-"""Spark takes a quarter of a second to reconcile the seams. In that time, one core frames this many rows."""
-
 
 @dataclass(frozen=True)
 class ScanPlan:
@@ -113,12 +110,12 @@ def plan_scan(source: ParquetSource, request: FrameQuery) -> ScanPlan | str:
     if groups is None:
         return "there are rows with a null in `on`"
     rows = sum(group.rows for group in groups)
-    wanted = max(1, min(parallelism(source.spark), rows // FEWEST_ROWS_A_CHUNK))
+    wanted = max(1, min(parallelism(source.spark, request.tuning), rows // request.tuning.fewest_rows_per_chunk))
     cut = cut_chunks(groups, wanted)
     reason_against = why_not_chunks(groups, cut)
     if reason_against:
         return reason_against
-    reader = ChunkReader(scan.path, scan.columns, request.on, request.clock)
+    reader = ChunkReader(scan.path, scan.columns, request.on, request.clock, request.tuning)
     return ScanPlan(request, reader, scan.schema, tuple(cut), buckets=len(cut))
 
 
@@ -140,7 +137,7 @@ def _measured(scan: ScanSource, request: FrameQuery, found: list[RowGroup]) -> l
     unknown = [i for i, group in enumerate(found) if group.low is None]
     if not unknown:
         return found
-    tasks = scan.spark.range(0, len(unknown), 1, min(len(unknown), 4 * parallelism(scan.spark)))
+    tasks = scan.spark.range(0, len(unknown), 1, min(len(unknown), 4 * parallelism(scan.spark, request.tuning)))
     groups = [found[i] for i in unknown]
     number = "long" if request.clock.dtype == np.int64 else "double"
     schema = f"i long, low {number}, high {number}, nulls long"

@@ -66,7 +66,7 @@ def frame_sorted(request: FrameQuery, layout: Layout) -> MapInArrow:
     def frame(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reader, framer = Reader(request, layout), request.framer()
         framer.directory = reader.directory
-        for table in whole_instants(in_larger_tables(batches), layout.on, request.clock):
+        for table in whole_instants(in_larger_tables(batches, request.tuning), layout.on, request.clock):
             closed = framer.process(read_in_order(reader, table))
             yield from frames_table(request, reader.directory.keys(), closed).to_batches()
         yield from frames_table(request, reader.directory.keys(), framer.finish()).to_batches()

@@ -27,7 +27,6 @@ from windrow.spark.sql.rows import as_rows, as_table, quoted, select_rows
 accept_intervals()
 
 BUCKETS = 256
-ROWS_AT_ONCE = 10_000
 
 
 @dataclass
@@ -86,7 +85,7 @@ class Frames:
         """Take one row. Rows arrive in the order of `on`, with groups interleaved."""
         found = None
         # Only frame when all rows of an instant have arrived, because ties are ordered there.
-        if len(self._rows) >= ROWS_AT_ONCE and row[0] != self._rows[-1][0]:
+        if len(self._rows) >= self._request.tuning.rows_per_call and row[0] != self._rows[-1][0]:
             found = self._frame()
         self._rows.append(row)
         return found

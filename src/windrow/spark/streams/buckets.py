@@ -26,11 +26,10 @@ from windrow.spark.versions import to_arrow_schema
 from windrow.state.arrow import pack, unpack
 from windrow.state.checks import damaged
 from windrow.state.header import BARE
+from windrow.tuning import Tuning, current_tuning
 
 BUCKET = "_windrow_bucket"
 """The column that holds a row's bucket. No column of a user has this name."""
-BUCKETS = 32
-"""The default number of buckets, which limits how many cores one query can use."""
 
 _PACKED = pa.schema([("bucket", pa.int32()), ("dropped", pa.int64()), ("data", pa.binary())])
 _PACKED_SPARK = "bucket int, dropped long, data binary"
@@ -71,9 +70,8 @@ def in_buckets(
     needs: str = TUPLE_NEEDS,
 ) -> DataFrame:
     """Pack rows into pieces of Arrow per bucket. `places` names the columns that must not be null, `needs` says why."""
-    return df.withColumn(BUCKET, bucket_of(by, buckets)).mapInArrow(
-        plainly(_packer(dict(places or {}), nulls_on, needs)), _PACKED_SPARK
-    )
+    packer = _packer(dict(places or {}), nulls_on, needs, current_tuning())
+    return df.withColumn(BUCKET, bucket_of(by, buckets)).mapInArrow(plainly(packer), _PACKED_SPARK)
 
 
 def out_of_buckets(found: DataFrame, schema: StructType) -> DataFrame:
@@ -81,12 +79,12 @@ def out_of_buckets(found: DataFrame, schema: StructType) -> DataFrame:
     return found.mapInArrow(_unpacker(to_arrow_schema(schema)), schema)
 
 
-def _packer(places: dict[str, str], nulls_on: str, needs: str) -> MapInArrow:
+def _packer(places: dict[str, str], nulls_on: str, needs: str, tuning: Tuning) -> MapInArrow:
     """Return the function that packs rows into one piece of Arrow per bucket, without the rows dropped for nulls."""
 
     def pack_buckets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         dropped = 0
-        for table in in_larger_tables(batches):
+        for table in in_larger_tables(batches, tuning):
             whole = _without_nulls(table, places, nulls_on, needs)
             dropped += table.num_rows - whole.num_rows
             yield from _by_bucket(_in_utc(whole))

@@ -32,12 +32,13 @@ from windrow.rows.clock import Clock
 from windrow.spark.failures import plain_errors
 from windrow.spark.resolve.columns import Columns, arrow_type, column
 from windrow.spark.resolve.fills import FRAME_NEEDS, FillQuery, aggregate_fields
-from windrow.spark.streams.buckets import BUCKETS, BucketState, check_state_store, in_buckets, out_of_buckets
+from windrow.spark.streams.buckets import BucketState, check_state_store, in_buckets, out_of_buckets
 from windrow.spark.streams.options import StreamOptions, check_watermark, has_watermark
 from windrow.spark.streams.punctuation import FrameStream
 from windrow.spark.streams.saved import FILLING, FRAMING, FROM_TABLE, PieceStore, buckets_of, in_schema, parts_of
 from windrow.spark.versions import to_arrow_schema
 from windrow.state.arrow import pack, unpack
+from windrow.tuning import current_tuning
 
 COUNTED = ("tuples", "frames", "late", "held", "dropped")
 """The counts per batch, shown in `observedMetrics` of the query's progress."""
@@ -59,7 +60,7 @@ def stream_fill(
     sides = FillLayout.of(framed, tuples, meeting, made_of)
     if options.flush is not None:
         return _flushed(framed.sparkSession, sides, made_of, options.flush)
-    buckets = 1 if not meeting.tuple_keys else made_of.buckets if made_of else BUCKETS
+    buckets = 1 if not meeting.tuple_keys else made_of.buckets if made_of else current_tuning().buckets
     packed_tuples = _tuples(tuples, meeting, sides, buckets, nulls_on)
     packed_frames = _frames(framed, meeting, made_of, buckets)
     timed = tuples.isStreaming or not (made_of and made_of.plan.ordered)

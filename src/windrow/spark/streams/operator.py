@@ -32,7 +32,6 @@ from windrow.rows.query import Query
 from windrow.spark.failures import plain_errors
 from windrow.spark.plans.shuffle import select_rows
 from windrow.spark.streams.buckets import (
-    BUCKETS,
     BucketState,
     in_buckets,
     out_of_buckets,
@@ -90,7 +89,7 @@ def in_stream(
 
     For frames, the result carries a `FrameStream`, which `wr.fill` reads: see `streams/punctuation.py`.
     """
-    buckets = (options.buckets or BUCKETS) if request.by else 1
+    buckets = (options.buckets or request.tuning.buckets) if request.by else 1
     tuples, layout = select_rows(df, request, whole_as=WHOLE if options.late == "emit" else None)
     keep = options.keep_groups
     kept = None if keep is None else to_clock(keep, request.clock.kind, "keep_groups")
