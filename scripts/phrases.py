@@ -31,7 +31,6 @@ NOT_YET = (
     "src",
     "tests",
     "fuzz",
-    "CHANGELOG.md",
     "catalogue.md",
     "CONTRIBUTING.md",
     "scripts/catalogue.py",
