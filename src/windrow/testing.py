@@ -66,7 +66,7 @@ def check_aggregate(
     >>> check_aggregate(Total("speed"))
     Traceback (most recent call last):
     ...
-    AssertionError: total('speed'): merge: values cut at 1 give 20.25, and all of them added give 23.25; ...
+    AssertionError: total('speed'): merge: values split at 1 give 20.25, but adding all of them gives 23.25; ...
     """
     if not isinstance(aggregate, AggregateFunction):
         raise SpecError(f"aggregate: expected an aggregate such as Range('speed'), got {quoted(aggregate)}")
@@ -93,8 +93,8 @@ def example_aggregate(
     usual: dict[str, Any] = {
         "other": other, "weight": other, "n": 2, "k": 2, "phi": 0.3, "edges": (-1.0, 2.0), "q": 0.3, "value": 1,
     }  # fmt: skip
-    wanted = [f.name for f in fields(kind) if f.name != "column" and f.default is MISSING]
-    return kind(column, **{**{name: usual[name] for name in wanted}, **options})
+    required = [f.name for f in fields(kind) if f.name != "column" and f.default is MISSING]
+    return kind(column, **{**{name: usual[name] for name in required}, **options})
 
 
 def _rows(aggregate: AggregateFunction, values: Sequence[Any]) -> list[Row]:
@@ -106,8 +106,8 @@ def _rows(aggregate: AggregateFunction, values: Sequence[Any]) -> list[Row]:
         ]
     if any(len(row) != aggregate.reads for row in rows) or len(rows) < 2:
         raise SpecError(
-            f"values: {list(values)!r} must be at least two values, each of as many numbers as {aggregate!r} reads "
-            f"columns, which is {aggregate.reads}"
+            f"values: expected at least two values of {aggregate.reads} number(s) each, one per column that "
+            f"{aggregate!r} reads; got {quoted(list(values))}"
         )
     return rows
 
@@ -136,21 +136,21 @@ class _Contract:
                     0
                 ].as_py()
             except (pa.ArrowException, TypeError) as error:
-                self._refuse(f"state: the state of {n} value(s) is no {self.aggregate.state}: {error}")
+                self._refuse(f"state: the state of {n} value(s) does not fit the type {self.aggregate.state}: {error}")
             self._demand(
                 self._alike(before, after),
-                f"state: {n} value(s) give {before!r}, and {after!r} once the state went through Arrow",
+                f"state: {n} value(s) give {before!r}, but {after!r} after a round trip through Arrow",
             )
 
     def parts_give_the_whole(self) -> None:
         """Check every split into two parts, including empty parts."""
         whole = self._result([self.rows])
         for at in range(len(self.rows) + 1):
-            found = self._result([self.rows[:at], self.rows[at:]])
+            merged = self._result([self.rows[:at], self.rows[at:]])
             self._demand(
-                self._alike(found, whole),
-                f"merge: values cut at {at} give {found!r}, and all of them added give {whole!r}; "
-                "merge must give the state of both parts' values, and zero must be neutral",
+                self._alike(merged, whole),
+                f"merge: values split at {at} give {merged!r}, but adding all of them gives {whole!r}; "
+                "merge must return the state of both parts' values, and zero must be neutral",
             )
 
     def merge_is_associative(self) -> None:
@@ -193,10 +193,10 @@ class _Contract:
             "with the last one moved to the beginning": [self.rows[-1], *self.rows[:-1]],
         }
         for order, rows in orders.items():
-            found = self._result([rows])
+            reordered = self._result([rows])
             self._demand(
-                aggregate.order_sensitive or self._alike(whole, found),
-                f"the same values {order} give {found!r}, not {whole!r}: declare order_sensitive = True",
+                aggregate.order_sensitive or self._alike(whole, reordered),
+                f"the same values {order} give {reordered!r}, not {whole!r}: declare order_sensitive = True",
             )
         twice = self._result([[row for row in self.rows for _ in range(2)]])
         self._demand(
@@ -211,11 +211,11 @@ class _Contract:
             return
         rows = self.rows if monotonic == "always" else [tuple(map(abs, row)) for row in self.rows]
         results = [self._result([rows[: n + 1]]) for n in range(len(rows))]
-        known = [result for result in results if result is not None]
-        for n, (before, after) in enumerate(pairwise(known)):
+        values = [result for result in results if result is not None]
+        for n, (before, after) in enumerate(pairwise(values)):
             self._demand(
                 after >= before or self._alike(before, after),
-                f"it is declared monotonic={monotonic!r}, and falls from {before!r} to {after!r} with value {n + 2}",
+                f"it is declared monotonic={monotonic!r}, but falls from {before!r} to {after!r} with value {n + 2}",
             )
 
     def _states(self, parts: Sequence[Sequence[Row]]) -> States:
