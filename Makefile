@@ -42,9 +42,20 @@ redis: ## find redis-server, or install it (Debian and Ubuntu, as root); tests t
 demo: java venv $(KERNELS) ## find congestion episodes and dye frames in made-up data, with pictures
 	$(BIN)/windrow demo
 
-test: java redis venv $(KERNELS) ## core tests, then those that need Spark
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not spark"
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m spark
+# Slow files first, and each file on one process, which keeps its Spark session for all of them.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+
+.PHONY: test-core test-spark test-long
+test: test-core test-spark ## core tests, then those that need Spark
+
+test-core: venv $(KERNELS) ## tests that need no Spark
+	$(PYTEST) -m "not spark"
+
+test-spark: java redis venv $(KERNELS) ## tests on Spark
+	$(PYTEST) -m spark
+
+test-long: java redis venv $(KERNELS) ## what is too long for every change: kills, clusters, whole products of options
+	$(PYTEST) --long -m long
 
 $(OLDEST)/.installed-$(OLDEST_SPARK): pyproject.toml constraints.txt
 	@scripts/ensure_python.sh $(PYTHON)
@@ -57,14 +68,19 @@ $(OLDEST)/.installed-$(OLDEST_SPARK): pyproject.toml constraints.txt
 oldest: java $(OLDEST)/.installed-$(OLDEST_SPARK) $(KERNELS) ## a quick run on the oldest Spark that is supported
 	$(OLDEST)/bin/python -m pytest tests/spark/test_versions.py
 
-check: java venv $(KERNELS) ## lint, format, types, layers, language, examples in docstrings, README and docs
+.PHONY: lint doctest
+check: lint doctest ## lint, format, types, layers, language, examples in docstrings, README and docs
+
+lint: venv ## lint, format, types, layers and language
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/phrases.py
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --doctest-modules src
-	$(BIN)/python -m pytest --doctest-glob='*.md' README.md docs
+
+# Examples are over before Java's second compiler has paid for itself.
+doctest: java venv $(KERNELS) ## the examples in docstrings, README and docs
+	JAVA_TOOL_OPTIONS=-XX:TieredStopAtLevel=1 $(PYTEST) --doctest-modules --doctest-glob='*.md' README.md docs src
 
 .PHONY: wheel newest
 wheel: java venv ## build wheel and sdist into dist/, and try the wheel without extras in a clean environment

@@ -1,6 +1,7 @@
 """Settings and fixtures of all tests: one Spark session and one Redis server per process, started when first used.
 
-HYPOTHESIS_PROFILE=thorough tries many more examples. There is no deadline: the first example may compile a kernel.
+Tests marked `long` run with `--long` only, as in `make test-long`. HYPOTHESIS_PROFILE=thorough tries many more
+examples. There is no deadline: the first example may compile a kernel.
 """
 
 from __future__ import annotations
@@ -29,25 +30,38 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "core"))
 SUPPORT = str(Path(__file__).parent / "support")
 
 LONGEST = (
-    "test_redis_killed",
-    "test_everywhere",
-    "test_stream_killed",
-    "test_fill_stream",
     "test_cli_stream",
-    "test_checkpoint_kinds",
     "test_stream_frames",
-    "test_migrate",
+    "test_engines",
+    "test_fill_stream",
     "test_slide",
-    "test_seams",
+    "test_everywhere",
+    "test_sql",
+    "test_checkpoint_kinds",
+    "test_stream_killed",
+    "test_cli",
+    "test_synopses_exact",
+    "test_synopses_bulk",
     "test_saved",
-    "test_synopses_samples",
+    "test_synopses_quantiles",
+    "test_seams",
+    "test_planner_advice",
 )
 """The files that take longest, longest first: started last, one of them would keep a process busy after the others."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run the tests marked `long` as well")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Start the longest files first, and leave out what is marked `long` unless it was requested."""
     place = {name: i for i, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
+    if not config.getoption("--long"):
+        long = [item for item in items if item.get_closest_marker("long")]
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=long)
 
 
 @pytest.fixture(scope="session")
@@ -57,8 +71,13 @@ def spark() -> Iterator[SparkSession]:
 
     # Spark's workers must find the functions of `cases.py`, as they must find any module of a user's own.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SUPPORT, os.environ.get("PYTHONPATH")]))
-    # Tests are over before Java's second compiler has paid for itself.
-    session = wr.session(config={"spark.driver.extraJavaOptions": f"{THROUGHPUT} -XX:TieredStopAtLevel=1"})
+    config = {
+        # Tests are over before Java's second compiler has paid for itself.
+        "spark.driver.extraJavaOptions": f"{THROUGHPUT} -XX:TieredStopAtLevel=1",
+        # Every partition of a stream costs a state store and a round trip to Python in each batch.
+        "spark.sql.shuffle.partitions": "2",
+    }
+    session = wr.session(config=config)
     yield session
     session.stop()
 
@@ -75,7 +94,7 @@ def tune() -> Iterator[Callable[..., Tuning]]:
 @pytest.fixture
 def few_buckets(tune) -> None:
     """Each bucket costs a round trip in each batch, and the streams of tests are small."""
-    tune(buckets=4)
+    tune(buckets=3)
 
 
 @pytest.fixture(scope="session")
