@@ -15,7 +15,7 @@ from typing import Any
 
 from fuzz.case import Case, Failure
 from fuzz.kinds import KINDS
-from fuzz.report import Found, Report
+from fuzz.report import FailedCase, Report
 from fuzz.work import Order, work
 
 GRACE = 180.0
@@ -24,19 +24,23 @@ GRACE = 180.0
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the fuzzer; return 1 if a case failed."""
-    told = _parsed(arguments)
-    names = told.kinds.split(",") if told.kinds else [n for n, kind in KINDS.items() if told.spark or not kind.spark]
+    options = _parsed(arguments)
+    names = (
+        options.kinds.split(",")
+        if options.kinds
+        else [n for n, kind in KINDS.items() if options.spark or not kind.spark]
+    )
     if unknown := [name for name in names if name not in KINDS]:
         print(f"kinds: expected some of {', '.join(KINDS)}, got {', '.join(unknown)}")
         return 2
-    seed = random.SystemRandom().randrange(10**6) if told.seed is None else told.seed
-    if told.case is not None:
-        return _one(names[0], seed, told.case)
-    report = Report(seed, Path(told.out))
-    print(f"seed {seed}, {told.minutes:g} minutes: {', '.join(names)}", flush=True)
-    _run(report, names, told)
+    seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
+    if options.case is not None:
+        return _one(names[0], seed, options.case)
+    report = Report(seed, Path(options.out))
+    print(f"seed {seed}, {options.minutes:g} minutes: {', '.join(names)}", flush=True)
+    _run(report, names, options)
     report.write()
-    return 1 if report.found else 0
+    return 1 if report.failures else 0
 
 
 def _parsed(arguments: list[str] | None) -> argparse.Namespace:
@@ -56,23 +60,23 @@ def _parsed(arguments: list[str] | None) -> argparse.Namespace:
 def _one(kind: str, seed: int, number: int) -> int:
     case = KINDS[kind]().case(seed, number)
     failure = KINDS[kind]().run(case).failure
-    found = Found(case, failure or Failure("agrees with the definition", ""), number, 0.0)
-    print(Report(seed, Path()).script(found))
+    failed = FailedCase(case, failure or Failure("agrees with the definition", ""), number, 0.0)
+    print(Report(seed, Path()).script(failed))
     return 1 if failure else 0
 
 
-def _run(report: Report, names: list[str], told: argparse.Namespace) -> None:
+def _run(report: Report, names: list[str], options: argparse.Namespace) -> None:
     """Start the processes and collect their findings."""
     began = time.time()
-    until = began + 60 * told.minutes
+    until = began + 60 * options.minutes
     plain = tuple(name for name in names if not KINDS[name].spark)
     on_spark = tuple(name for name in names if KINDS[name].spark)
     orders = [
-        Order(plain, report.seed, k, told.jobs, until, began, told.first, told.shrink)
-        for k in range(told.jobs)
+        Order(plain, report.seed, k, options.jobs, until, began, options.first, options.shrink)
+        for k in range(options.jobs)
         if plain
     ]
-    orders += [Order(on_spark, report.seed, 0, 1, until, began, told.first, told.shrink)] if on_spark else []
+    orders += [Order(on_spark, report.seed, 0, 1, until, began, options.first, options.shrink)] if on_spark else []
     context = multiprocessing.get_context("spawn")
     results: Any = context.Queue()
     workers = []
@@ -89,10 +93,10 @@ def _run(report: Report, names: list[str], told: argparse.Namespace) -> None:
             if any(p.exitcode is None for p, _ in workers):
                 continue
             break
-        if isinstance(message, Found):
-            report.found.append(message)
+        if isinstance(message, FailedCase):
+            report.failures.append(message)
             print(f"{message.after:6.0f} s  {message.case.kind}: {message.failure.sort}", flush=True)
-            if told.first:
+            if options.first:
                 break
         else:
             left -= 1
@@ -101,13 +105,13 @@ def _run(report: Report, names: list[str], told: argparse.Namespace) -> None:
     for process, current in workers:
         process.join(20.0 if not left else 0.1)
         died = process.exitcode not in (0, None)
-        if left and (died or process.exitcode is None) and not told.first:
+        if left and (died or process.exitcode is None) and not options.first:
             what = f"the process died ({process.exitcode})" if died else "the case did not end"
             kind, _, number = current.value.decode().partition(" ")
             if kind:
                 case = Case(kind, {"seed": report.seed, "number": int(number)})
                 again = f"python -m fuzz --kinds {kind} --seed {report.seed} --case {number}"
-                report.found.append(Found(case, Failure(what, again), int(number), time.time() - began))
+                report.failures.append(FailedCase(case, Failure(what, again), int(number), time.time() - began))
         if process.exitcode is None:
             process.terminate()
 

@@ -78,8 +78,8 @@ def find(defect: Defect, minutes: float, seed: int) -> str:
         done = subprocess.run(
             command, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, check=False, cwd=ROOT
         )
-        found = re.search(r"^ *(\d+ s  .*)$", done.stdout, re.M)
-        return found[1] if found else f"not found in {minutes:g} minutes {done.stderr[-300:]}"
+        line = re.search(r"^ *(\d+ s  .*)$", done.stdout, re.M)
+        return line[1] if line else f"not found in {minutes:g} minutes {done.stderr[-300:]}"
 
 
 def main() -> int:
@@ -88,12 +88,12 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5.0, help="at most, for each")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="a part of the names of those to find")
-    told = parser.parse_args()
+    options = parser.parse_args()
     missed = 0
-    for defect in (defect for defect in DEFECTS if told.only in defect.name):
-        found = find(defect, told.minutes, told.seed)
-        missed += " s  " not in found
-        print(f"{defect.name}: {found}", flush=True)
+    for defect in (defect for defect in DEFECTS if options.only in defect.name):
+        result = find(defect, options.minutes, options.seed)
+        missed += " s  " not in result
+        print(f"{defect.name}: {result}", flush=True)
     return 1 if missed else 0
 
 

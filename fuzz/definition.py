@@ -17,7 +17,7 @@ from typing import Any
 
 from fuzz import rules
 from fuzz.predicates import evaluate
-from fuzz.results import ANYTHING, Known, Overflow, expected
+from fuzz.results import ANYTHING, Near, Overflow, by_definition
 from fuzz.tables import is_nan
 
 COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -245,13 +245,13 @@ def _aggregate(scheme: dict[str, Any], rows: Sequence[Settled], block: range, le
     def holds(extent: range) -> bool | None:
         values = [{column: rows[i].values[0] if column else 0.0} for i in extent]
         try:
-            result = expected(name, values)
+            result = by_definition(name, values)
         except Overflow:
             raise Undecided from None
         if result is ANYTHING:
             raise Undecided
         within = 0.0
-        if isinstance(result, Known):
+        if isinstance(result, Near):
             result, within = result.value, result.within
         if result is None or is_nan(result):
             return None

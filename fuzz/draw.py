@@ -57,13 +57,13 @@ def instants(rng: random.Random, clock: Clock, n: int) -> list[Any]:
     """Return `n` ordered values of `on` with steps, ties and outages, now and then at the extremes of the type."""
     steps = rng.choice((STEPS, STEPS, (0, 1), (1,), (0, 0, 0, 1), (1, 2, 50)))
     outage = rng.choice((0.0, 0.0, 0.05, 0.2))
-    at, found = 0, []
+    at, ticks = 0, []
     for _ in range(n):
         at += rng.choice((30, 200, 5000)) if rng.random() < outage else rng.choice(steps)
-        found.append(at)
+        ticks.append(at)
     if clock.kind in ("double", "float"):
         base = rng.choice((0.0, 0.0, -10.0, 1e6, -1e15))
-        floats = [as_stored(base + step * clock.unit, clock.kind) for step in found]
+        floats = [as_stored(base + tick * clock.unit, clock.kind) for tick in ticks]
         if n and rng.random() < 0.04:
             floats[0] = -math.inf
         if n and rng.random() < 0.04:
@@ -71,13 +71,13 @@ def instants(rng: random.Random, clock: Clock, n: int) -> list[Any]:
         return sorted(floats)
     low, high = extremes(clock.kind)
     unit = int(clock.unit)
-    base = rng.choice((0, 0, 0, -7 * unit, 19_000 * unit, low, high - at * unit if found else 0))
+    base = rng.choice((0, 0, 0, -7 * unit, 19_000 * unit, low, high - at * unit if ticks else 0))
     if rng.random() < 0.9:
         base = rng.choice((0, -7 * unit)) if WHOLE[clock.kind] < 32 else rng.choice((0, -7, 19_000)) * unit
     if clock.kind in UNITS and rng.random() < 0.6:
         base = rng.choice(CHANGES) * 1_000_000 - rng.choice((0, 1, at // 2, at)) * unit
         base += rng.choice((0, 0, 3600_000_000, 7200_000_000)) if clock.kind == "timestamp_ntz" else 0
-    whole = [min(max(base + step * unit, low), high) for step in found]
+    whole = [min(max(base + tick * unit, low), high) for tick in ticks]
     if n > 1 and rng.random() < 0.03:
         whole[0], whole[-1] = rng.choice((low, low + 2)), rng.choice((high, high - 2))
     return sorted(whole)
@@ -108,7 +108,7 @@ class Columns:
 
     def rows(self, rng: random.Random, on: list[Any]) -> list[list[Any]]:
         """Return x, y, v, hit and stop for each instant."""
-        found: list[list[Any]] = []
+        rows: list[list[Any]] = []
         level = rng.randint(-2, 4)
         hit = rng.random() < 0.5
         changes = rng.choice((0.0, 0.1, 0.5, 0.5))
@@ -128,8 +128,8 @@ class Columns:
                 if gone or rng.random() < self.missing / (1 if j == 0 else 3):
                     floats = j == 1 or (j in (0, 2) and self.types["xyv"[j]] in ("double", "float"))
                     row[j] = rng.choice((None, math.nan)) if floats else None
-            found.append(row)
-        return found
+            rows.append(row)
+        return rows
 
 
 def group_sizes(rng: random.Random, groups: int, rows: int) -> list[int]:

@@ -47,8 +47,8 @@ def compare(op: str, a: Any, b: Any) -> Truth:
     if a is None or b is None:
         return None
     x, y = spark_key(a), spark_key(b)
-    found = {"=": x == y, "<>": x != y, "!=": x != y, "<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}
-    return bool(found[op])
+    truths = {"=": x == y, "<>": x != y, "!=": x != y, "<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}
+    return bool(truths[op])
 
 
 class _Parser:
@@ -58,9 +58,9 @@ class _Parser:
         self.tokens = [next(filter(None, match)) for match in TOKEN.findall(text)]
         self.at = 0
 
-    def _next(self, *wanted: str) -> str | None:
+    def _next(self, *tokens: str) -> str | None:
         token = self.tokens[self.at].lower() if self.at < len(self.tokens) else None
-        if token is not None and (not wanted or token in wanted):
+        if token is not None and (not tokens or token in tokens):
             self.at += 1
             return token
         return None
@@ -97,7 +97,7 @@ class _Parser:
             low = self._sum()
             self._next("and")
             high = self._sum()
-            found = lambda row: _and(compare(">=", left(row), low(row)), compare("<=", left(row), high(row)))  # noqa: E731
+            holds = lambda row: _and(compare(">=", left(row), low(row)), compare("<=", left(row), high(row)))  # noqa: E731
         elif self._next("in"):
             self._next("(")
             items = [self._sum()]
@@ -105,14 +105,14 @@ class _Parser:
                 items.append(self._sum())
             self._next(")")
 
-            def found(row: dict[str, Any]) -> Truth:
+            def holds(row: dict[str, Any]) -> Truth:
                 truth: Truth = False
                 for item in items:
                     truth = _or(truth, compare("=", left(row), item(row)))
                 return truth
         else:
             return left
-        return (lambda row: _not(found(row))) if negative else found
+        return (lambda row: _not(holds(row))) if negative else holds
 
     def _sum(self) -> Any:
         left = self._product()
@@ -128,13 +128,13 @@ class _Parser:
 
     @staticmethod
     def _arithmetic(op: str, a: Any, b: Any) -> Any:
-        def found(row: dict[str, Any]) -> Any:
+        def holds(row: dict[str, Any]) -> Any:
             x, y = a(row), b(row)
             if x is None or y is None:
                 return None
             return x + y if op == "+" else x - y if op == "-" else x * y
 
-        return found
+        return holds
 
     def _factor(self) -> Any:
         if self._next("("):

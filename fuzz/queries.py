@@ -15,7 +15,7 @@ import pyarrow as pa
 from fuzz import definition, draw, schemes
 from fuzz.case import Mismatch, NotACase
 from fuzz.definition import Refused, Undecided
-from fuzz.results import Overflow, aggregate, agrees, expected
+from fuzz.results import Overflow, aggregate, agrees, by_definition
 from fuzz.tables import ARROW, dictionaries, spark_key, table
 from windrow.errors import DataError
 from windrow.framing.query import FrameQuery
@@ -46,20 +46,20 @@ def draw_query(
     scheme = schemes.draw(rng, clock.length, runs=runs)
     types = {"g": rng.choice(GROUP_TYPES), "h": "int"} if len(by) == 2 else {"g": rng.choice(GROUP_TYPES)} if by else {}
     types |= {"t": clock.kind, **columns.types, "hit": "boolean", "stop": "boolean", "p": "bigint"}
-    found: list[list[Any]] = []
+    drawn: list[list[Any]] = []
     for k, size in enumerate(draw.group_sizes(rng, groups if by else 1, rows)):
         key = [f"g{k}" if types["g"] == "string" else k * 7 - 3] if by else []
         key += [k % 2] if len(by) == 2 else []
         on = draw.instants(rng, clock, size)
-        found += [[*key, t, *row] for t, row in zip(on, columns.rows(rng, on), strict=True)]
-    rng.shuffle(found)
+        drawn += [[*key, t, *row] for t, row in zip(on, columns.rows(rng, on), strict=True)]
+    rng.shuffle(drawn)
     return {
         "scheme": scheme,
         "agg": list(rng.choice(AGGREGATES)),
         "by": by,
         "order_by": rng.choice(([], ["p"])),
         "types": types,
-        "rows": [[*row, p] for p, row in enumerate(found)],
+        "rows": [[*row, p] for p, row in enumerate(drawn)],
     }
 
 
@@ -107,7 +107,7 @@ def in_order(parts: dict[str, Any], rows: Sequence[Sequence[Any]] | None = None)
     return sorted(parts["rows"] if rows is None else rows, key=key)
 
 
-class Wanted:
+class ExpectedFrames:
     """The frames of all groups by the definition, or the fact that the query must fail."""
 
     def __init__(self, parts: dict[str, Any], rows: Sequence[Sequence[Any]] | None = None) -> None:
@@ -137,7 +137,7 @@ class Wanted:
 
     def _row(self, number: int, frame: definition.Frame, settled: list[definition.Settled]) -> dict[str, Any]:
         rows = [settled[i].row for i in frame.members]
-        found = {
+        row = {
             "frame": number,
             "start": rows[0]["t"],
             "end": rows[-1]["t"],
@@ -146,16 +146,16 @@ class Wanted:
             "complete": frame.complete,
             "label": frame.label,
         }
-        return found | {f"a{i}": expected(name, rows) for i, name in enumerate(self.parts["agg"])}
+        return row | {f"a{i}": by_definition(name, rows) for i, name in enumerate(self.parts["agg"])}
 
     @property
     def undecided(self) -> bool:
         """Whether the frames of some group depend on rounding."""
         return any(frames is None for frames in self.frames.values())
 
-    def compare(self, found: Sequence[pa.Table], what: str = "") -> int:
+    def compare(self, tables: Sequence[pa.Table], what: str = "") -> int:
         """Return the number of compared groups; raise `Mismatch` if frames differ from the definition's."""
-        return self.compare_rows([row for part in found for row in dictionaries(part)], what)
+        return self.compare_rows([row for part in tables for row in dictionaries(part)], what)
 
     def compare_rows(self, rows: Sequence[dict[str, Any]], what: str = "") -> int:
         """Compare frames given as plain rows."""
@@ -163,48 +163,48 @@ class Wanted:
         groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         for row in rows:
             groups[tuple(row[name] for name in by)].append(row)
-        for key, wanted in self.frames.items():
-            if wanted is not None:
-                self._compare_group(key, groups[key], wanted, what)
+        for key, expected in self.frames.items():
+            if expected is not None:
+                self._compare_group(key, groups[key], expected, what)
         if stray := groups.keys() - self.frames.keys():
             raise Mismatch(f"{what}frames of a group that has no rows", f"groups {sorted(stray)}")
         return max(1, len(self.frames))
 
-    def _compare_group(self, key: Any, rows: list[dict[str, Any]], wanted: list[dict[str, Any]], what: str) -> None:
+    def _compare_group(self, key: Any, rows: list[dict[str, Any]], expected: list[dict[str, Any]], what: str) -> None:
         rows = sorted(rows, key=lambda row: row["frame"])
         name = self.parts["scheme"]["name"]
-        if len(rows) != len(wanted):
-            raise Mismatch(f"{what}{name}: number of frames", told(key, rows, wanted))
-        for mine, theirs in zip(rows, wanted, strict=True):
+        if len(rows) != len(expected):
+            raise Mismatch(f"{what}{name}: number of frames", described(key, rows, expected))
+        for mine, theirs in zip(rows, expected, strict=True):
             for column in ("frame", "start", "end", "closed_at", "count", "complete"):
                 if not agrees(mine[column], theirs[column]):
-                    raise Mismatch(f"{what}{name}: {column}", told(key, rows, wanted))
+                    raise Mismatch(f"{what}{name}: {column}", described(key, rows, expected))
             extras = [value for column, value in mine.items() if column == "on" or column.startswith("cell_")]
             if [int(extra) for extra in extras] != list(theirs["label"]):
-                raise Mismatch(f"{what}{name}: label", told(key, rows, wanted))
+                raise Mismatch(f"{what}{name}: label", described(key, rows, expected))
             for i, aggregated in enumerate(self.parts["agg"]):
                 if not agrees(mine[f"a{i}"], theirs[f"a{i}"]):
-                    raise Mismatch(f"{what}{name}: {aggregated}", told(key, rows, wanted))
+                    raise Mismatch(f"{what}{name}: {aggregated}", described(key, rows, expected))
 
 
-def told(key: Any, rows: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> str:
+def described(key: Any, rows: list[dict[str, Any]], expected: list[dict[str, Any]]) -> str:
     """Format both sides for a person to read."""
     shown = "\n".join(f"    {row}" for row in rows[:20])
-    right = "\n".join(f"    {row}" for row in wanted[:20])
-    return f"group {key}: found {len(rows)}\n{shown}\n  by the definition {len(wanted)}\n{right}"
+    right = "\n".join(f"    {row}" for row in expected[:20])
+    return f"group {key}: found {len(rows)}\n{shown}\n  by the definition {len(expected)}\n{right}"
 
 
-def run(wanted: Wanted, engine: Any, what: str = "") -> int:
+def run(expected: ExpectedFrames, engine: Any, what: str = "") -> int:
     """Run an engine, which returns tables, and compare; a query that must fail has to raise a `DataError`."""
-    if wanted.undecided and not wanted.fails:
+    if expected.undecided and not expected.fails:
         # Other groups could be compared, but a sum in an undecided group may overflow, so such cases are skipped.
         raise NotACase
     try:
-        found = engine()
+        tables = engine()
     except DataError:
-        if wanted.fails:
+        if expected.fails:
             return 1
         raise
-    if wanted.fails:
+    if expected.fails:
         raise Mismatch(f"{what}does not fail", "by the definition the query must fail with a DataError")
-    return wanted.compare(found, what)
+    return expected.compare(tables, what)

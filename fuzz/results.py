@@ -18,7 +18,7 @@ ANYTHING = object()
 
 
 @dataclass(frozen=True)
-class Known:
+class Near:
     """A result, and how much a correct one may differ from it."""
 
     value: Any
@@ -42,7 +42,7 @@ def _sum(values: Sequence[Any]) -> Any:
         total = sum(values)
         if not -LARGEST - 1 <= total <= LARGEST:
             raise Overflow
-        return Known(total)
+        return Near(total)
     return _float_sum(values)
 
 
@@ -50,15 +50,15 @@ def _float_sum(values: Sequence[float]) -> Any:
     if not _finite(values):
         infinite = {value for value in values if math.isinf(value)}
         if any(map(math.isnan, values)) or len(infinite) > 1:
-            return Known(math.nan)
+            return Near(math.nan)
         if sum(abs(v) for v in values if math.isfinite(v)) > 1.7e308:
             return ANYTHING
-        return Known(infinite.pop())
+        return Near(infinite.pop())
     size = sum(Fraction(abs(value)) for value in values)
     if size > Fraction(1.7e308):
         return ANYTHING
     exact = size < 2**53 and all(value == int(value) for value in values)
-    return Known(float(sum(map(Fraction, values))), 0.0 if exact else 1e-12 * float(size) * max(1, len(values) / 100))
+    return Near(float(sum(map(Fraction, values))), 0.0 if exact else 1e-12 * float(size) * max(1, len(values) / 100))
 
 
 def _mean(values: Sequence[Any]) -> Any:
@@ -67,29 +67,29 @@ def _mean(values: Sequence[Any]) -> Any:
     if total is ANYTHING:
         return ANYTHING
     rounding = 1e-15 * abs(total.value) + total.within / len(values) if total.within else 0.0
-    return Known(total.value / len(values), rounding)
+    return Near(total.value / len(values), rounding)
 
 
 def _variance(values: Sequence[Any]) -> Any:
     floats = [float(value) for value in values]
     if len(floats) < 2:
-        return Known(None)
+        return Near(None)
     if not _finite(floats):
-        return Known(math.nan)
+        return Near(math.nan)
     exact = [Fraction(value) for value in floats]
     mean = sum(exact) / len(exact)
     largest = max(abs(value) for value in floats)
     if largest > 1e150:
         return ANYTHING
     spread = sum((value - mean) ** 2 for value in exact) / (len(exact) - 1)
-    return Known(float(spread), 1e-12 * len(floats) * float(largest**2) + 1e-9 * float(spread) + 1e-300)
+    return Near(float(spread), 1e-12 * len(floats) * float(largest**2) + 1e-9 * float(spread) + 1e-300)
 
 
 def _stddev(values: Sequence[Any]) -> Any:
     variance = _variance(values)
     if variance is ANYTHING or variance.value is None or is_nan(variance.value):
         return variance
-    return Known(math.sqrt(variance.value), math.sqrt(variance.within) + 1e-9 * math.sqrt(variance.value))
+    return Near(math.sqrt(variance.value), math.sqrt(variance.within) + 1e-9 * math.sqrt(variance.value))
 
 
 def ranked(values: Sequence[Any], q: float) -> Any:
@@ -141,7 +141,7 @@ def aggregate(name: str) -> Any:
     return PALETTE[what][0](column)
 
 
-def expected(name: str, rows: Sequence[dict[str, Any]]) -> Any:
+def by_definition(name: str, rows: Sequence[dict[str, Any]]) -> Any:
     """Return the result over ordered rows: a plain value, `Known`, or `ANYTHING`."""
     what, _, column = name.partition(" ")
     if what == "count":
@@ -152,19 +152,19 @@ def expected(name: str, rows: Sequence[dict[str, Any]]) -> Any:
     return PALETTE[what][1](values) if values else None
 
 
-def agrees(found: Any, wanted: Any) -> bool:
+def agrees(actual: Any, expected: Any) -> bool:
     """Return whether a result equals the definition's, within rounding."""
-    if wanted is ANYTHING:
+    if expected is ANYTHING:
         return True
     within = 0.0
-    if isinstance(wanted, Known):
-        wanted, within = wanted.value, wanted.within
-    if isinstance(wanted, list) and isinstance(found, list):
-        return len(found) == len(wanted) and all(map(agrees, found, wanted))
-    if isinstance(wanted, dict) and isinstance(found, dict):
-        return found.keys() == wanted.keys() and all(agrees(found[key], wanted[key]) for key in wanted)
-    if wanted is None or found is None:
-        return found is wanted
-    if is_nan(wanted) or is_nan(found):
-        return is_nan(wanted) and is_nan(found)
-    return bool(found == wanted) or (within > 0 and math.isfinite(found) and abs(found - wanted) <= within)
+    if isinstance(expected, Near):
+        expected, within = expected.value, expected.within
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(actual) == len(expected) and all(map(agrees, actual, expected))
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return actual.keys() == expected.keys() and all(agrees(actual[key], expected[key]) for key in expected)
+    if expected is None or actual is None:
+        return actual is expected
+    if is_nan(expected) or is_nan(actual):
+        return is_nan(expected) and is_nan(actual)
+    return bool(actual == expected) or (within > 0 and math.isfinite(actual) and abs(actual - expected) <= within)

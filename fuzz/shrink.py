@@ -23,12 +23,12 @@ def shrink(kind: Kind, case: Case, failure: Failure, seconds: float = 30.0) -> t
         if time.monotonic() > until:
             raise TimeoutError
         try:
-            found = kind.run(Case(case.kind, parts)).failure
+            smaller = kind.run(Case(case.kind, parts)).failure
         except Exception:
             return False
-        if found is None or _family(found) != _family(failure):
+        if smaller is None or _family(smaller) != _family(failure):
             return False
-        best, why = Case(case.kind, parts), found
+        best, why = Case(case.kind, parts), smaller
         return True
 
     try:

@@ -14,7 +14,7 @@ import windrow as wr
 from fuzz import draw, windows
 from fuzz.case import Mismatch, NotACase
 from fuzz.queries import BY, GROUP_TYPES, in_order
-from fuzz.results import ANYTHING, Known, Overflow, aggregate, agrees, counted
+from fuzz.results import ANYTHING, Near, Overflow, aggregate, agrees, counted
 from fuzz.tables import ARROW, WHOLE, dictionaries, extremes, is_nan, spark_key
 from windrow.errors import DataError
 from windrow.rows.query import Layout
@@ -29,7 +29,7 @@ AGGREGATES = (
     ["highest x", "quantile v", "most x"],
     ["distinct v", "mode v", "top v", "least x", "rank v"],
 )
-KEPT: tuple[tuple[str, str, float, float], ...] = (
+STORED: tuple[tuple[str, str, float, float], ...] = (
     ("Recomputation", "sum x", 0, 0),
     ("Recomputation", "max x", 0, 0),
     ("ExpirationList", "mean x", 0, 0),
@@ -66,37 +66,37 @@ SAMPLES = ("BernoulliSample", "ChainSample", "PrioritySample", "BoundedPriorityS
 
 
 def draw_slide(
-    rng: random.Random, *, rows: int, groups: int, kept: bool, clocks: tuple[str, ...] = CLOCKS
+    rng: random.Random, *, rows: int, groups: int, with_synopsis: bool, clocks: tuple[str, ...] = CLOCKS
 ) -> dict[str, Any]:
-    """Return the parts of a random window query; with `kept`, a synopsis stores one of the aggregates."""
-    clock = draw.Clock.draw(rng, tuple(kind for kind in clocks if not (kept and kind == "double")))
+    """Return the parts of a random window query; with `with_synopsis`, a synopsis stores one of the aggregates."""
+    clock = draw.Clock.draw(rng, tuple(kind for kind in clocks if not (with_synopsis and kind == "double")))
     if clock.kind == "double":
         clock.unit = 1.0
     by = rng.choice(BY)
     columns = draw.Columns(rng)
     columns.types["x"] = "double"
-    windows_of: dict[str, Any] = {"w0": windows.draw(rng, clock, plain=kept)}
+    windows_of: dict[str, Any] = {"w0": windows.draw(rng, clock, plain=with_synopsis)}
     if rng.random() < 0.3:
-        second = windows.draw(rng, clock, plain=kept)
+        second = windows.draw(rng, clock, plain=with_synopsis)
         counted = [w["name"] if w["name"] in ("Rows", "DistinctTimes") else "time" for w in (windows_of["w0"], second)]
         if counted[0] == counted[1]:
             windows_of["w1"] = second
     agg = list(rng.choice(AGGREGATES))
     using = {}
-    if kept:
-        synopsis, name, eps, delta = rng.choice(KEPT)
+    if with_synopsis:
+        synopsis, name, eps, delta = rng.choice(STORED)
         agg = [name, *agg[:1]] if rng.random() < 0.5 else [name]
         using = {"a0": [synopsis, eps, delta]}
         columns.types["v"] = "bigint" if name == "sum v" else columns.types["v"]
     types = {"g": rng.choice(GROUP_TYPES), "h": "int"} if len(by) == 2 else {"g": rng.choice(GROUP_TYPES)} if by else {}
     types |= {"t": clock.kind, **columns.types, "p": "bigint"}
-    found: list[list[Any]] = []
+    drawn: list[list[Any]] = []
     for k, size in enumerate(draw.group_sizes(rng, groups if by else 1, rows)):
         key = [f"g{k}" if types["g"] == "string" else k * 7 - 3] if by else []
         key += [k % 2] if len(by) == 2 else []
         on = _instants(rng, clock, size)
-        found += [[*key, t, *row[:3]] for t, row in zip(on, columns.rows(rng, on), strict=True)]
-    rng.shuffle(found)
+        drawn += [[*key, t, *row[:3]] for t, row in zip(on, columns.rows(rng, on), strict=True)]
+    rng.shuffle(drawn)
     return {
         "windows": windows_of,
         "agg": agg,
@@ -106,13 +106,13 @@ def draw_slide(
         "by": by,
         "order_by": rng.choice(([], ["p"])),
         "types": types,
-        "rows": [[*row, p] for p, row in enumerate(found)],
+        "rows": [[*row, p] for p, row in enumerate(drawn)],
     }
 
 
 def _instants(rng: random.Random, clock: draw.Clock, n: int) -> list[Any]:
     """Return ordered instants away from the extremes of their type: the bounds of windows must fit it too."""
-    at, found = rng.choice((0, 0, -9, 40)), []
+    at, instants = rng.choice((0, 0, -9, 40)), []
     outage = rng.choice((0.0, 0.0, 0.05))
     base = 19_000 if clock.kind == "timestamp" else 0
     if clock.kind in draw.UNITS and rng.random() < 0.5:
@@ -124,16 +124,16 @@ def _instants(rng: random.Random, clock: draw.Clock, n: int) -> list[Any]:
             t += rng.choice((0.0, 0.0, 0.5, 0.25))
         elif clock.unit > 1:
             t += rng.choice((0, 0, 1, int(clock.unit) // 2))
-        found.append(t)
+        instants.append(t)
     if clock.kind == "double":
-        return sorted(found)
+        return sorted(instants)
     low, high = extremes(clock.kind)
-    if found and rng.random() < 0.06:
+    if instants and rng.random() < 0.06:
         # At an extreme of the type, where the bounds of windows may exceed it.
         ahead = rng.choice((0, 1, 5, 40)) * int(clock.unit)
-        shift = rng.choice((low - min(found) + ahead, high - max(found) - ahead))
-        found = [t + shift for t in found]
-    return sorted(min(max(t, low), high) for t in found)
+        shift = rng.choice((low - min(instants) + ahead, high - max(instants) - ahead))
+        instants = [t + shift for t in instants]
+    return sorted(min(max(t, low), high) for t in instants)
 
 
 def slide_of(parts: dict[str, Any]) -> WindowQuery:
@@ -151,7 +151,7 @@ def layout_of(slide: WindowQuery) -> Layout:
     return Layout("t", slide.by, {}, {}, tuple(slide.values), slide.order_by)
 
 
-class WantedWindows:
+class ExpectedWindows:
     """The windows of all groups by the definition, or the fact that the query must fail."""
 
     def __init__(self, parts: dict[str, Any], rows: Sequence[Any] | None = None, reached: Any = None) -> None:
@@ -159,7 +159,7 @@ class WantedWindows:
         self.fails = False
         self.may_fail = False
         """Whether rows are so close to the limits of 64 bits that their windows may be refused."""
-        self.found: dict[tuple[Any, ...], list[tuple[windows.Window, list[Any]]] | None] = {}
+        self.windows: dict[tuple[Any, ...], list[tuple[windows.Window, list[Any]]] | None] = {}
         groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         for row in in_order(parts, rows):
             named = dict(zip(parts["types"], row, strict=True))
@@ -168,21 +168,21 @@ class WantedWindows:
         for key, mine in groups.items():
             for name, window in parts["windows"].items():
                 past = mine[-1]["t"] if reached is None else max(reached, mine[-1]["t"])
-                self.found[(*key, name)] = self._of_group(window, mine, past)
+                self.windows[(*key, name)] = self._of_group(window, mine, past)
 
     def _of_group(self, window: dict[str, Any], rows: list[Any], past: Any) -> Any:
         try:
             made = windows.windows(window, rows, past, empty=self.parts["empty"])
             self._look_at_bounds(made)
-            found = windows.results_of(made, self.parts["agg"])
+            results = windows.results_of(made, self.parts["agg"])
         except Overflow:
             self.fails = True
             return None
         if not self.parts["only_changed"]:
-            return found
+            return results
         if any(eps or synopsis in SAMPLES for synopsis, eps, _ in self.parts["using"].values()):
             return None
-        return windows.only_changed(found)
+        return windows.only_changed(results)
 
     def _look_at_bounds(self, made: list[windows.Window]) -> None:
         """Note whether a bound exceeds the type of `on`, which must be refused."""
@@ -201,101 +201,105 @@ class WantedWindows:
         for row in rows:
             groups[*(row[name] for name in self.parts["by"]), row.get("window", "w0")].append(row)
         compared = 0
-        for key, wanted in self.found.items():
-            if wanted is not None:
-                compared += len(wanted)
-                self._compare_group(key, groups[key], wanted, what)
-        if stray := groups.keys() - self.found.keys():
+        for key, expected in self.windows.items():
+            if expected is not None:
+                compared += len(expected)
+                self._compare_group(key, groups[key], expected, what)
+        if stray := groups.keys() - self.windows.keys():
             raise Mismatch(f"{what}windows of a group that has no rows", f"groups {sorted(stray)}")
         return compared
 
-    def _compare_group(self, key: Any, rows: list[dict[str, Any]], wanted: list[Any], what: str) -> None:
+    def _compare_group(self, key: Any, rows: list[dict[str, Any]], expected: list[Any], what: str) -> None:
         name = self.parts["windows"][key[-1]]["name"]
-        if len(rows) != len(wanted):
-            raise Mismatch(f"{what}{name}: number of windows", _told(key, rows, wanted))
-        for mine, (window, results) in zip(rows, wanted, strict=True):
+        if len(rows) != len(expected):
+            raise Mismatch(f"{what}{name}: number of windows", _described(key, rows, expected))
+        for mine, (window, results) in zip(rows, expected, strict=True):
             for column in ("start", "end", "complete"):
                 if mine[column] != getattr(window, column):
-                    raise Mismatch(f"{what}{name}: {column}", _told(key, rows, wanted))
+                    raise Mismatch(f"{what}{name}: {column}", _described(key, rows, expected))
             for i, (aggregated, result) in enumerate(zip(self.parts["agg"], results, strict=True)):
                 keep = self.parts["using"].get(f"a{i}")
-                cut = name == "Rows" and window is wanted[-1][0] and self._is_cut(key, wanted)
-                if not agrees_kept(keep, aggregated, mine[f"a{i}"], result, window.rows, cut):
+                cut = name == "Rows" and window is expected[-1][0] and self._is_cut(key, expected)
+                if not agrees_approximately(keep, aggregated, mine[f"a{i}"], result, window.rows, cut):
                     by = f" by {keep[0]}" if keep else ""
-                    raise Mismatch(f"{what}{aggregated}{by}: differs", f"{window}\n{_told(key, rows, wanted)}")
+                    raise Mismatch(f"{what}{aggregated}{by}: differs", f"{window}\n{_described(key, rows, expected)}")
 
-    def _is_cut(self, key: Any, wanted: list[Any]) -> bool:
+    def _is_cut(self, key: Any, expected: list[Any]) -> bool:
         """Return whether a group's rows ended before its last count window did."""
         _, every = self.parts["windows"][key[-1]]["args"]
         return bool(self.rows[key[:-1]] % every)
 
 
-def _told(key: Any, rows: list[dict[str, Any]], wanted: list[Any]) -> str:
+def _described(key: Any, rows: list[dict[str, Any]], expected: list[Any]) -> str:
     shown = "\n".join(f"    {row}" for row in rows[:25])
-    right = "\n".join(f"    {w.start} {w.end} {w.complete} {r}" for w, r in wanted[:25])
-    return f"group {key}: found {len(rows)}\n{shown}\n  by the definition {len(wanted)}\n{right}"
+    right = "\n".join(f"    {w.start} {w.end} {w.complete} {r}" for w, r in expected[:25])
+    return f"group {key}: found {len(rows)}\n{shown}\n  by the definition {len(expected)}\n{right}"
 
 
 COUNTING = ("ArasuMankuFixed", "ChainSample", "KLLPanes")
 """Synopses that store a fixed number of values, and so have no answer for a count window cut by the end of the data."""
 
 
-def agrees_kept(keep: Any, name: str, found: Any, wanted: Any, rows: Sequence[dict[str, Any]], cut: bool) -> bool:
+def agrees_approximately(
+    keep: Any, name: str, actual: Any, expected: Any, rows: Sequence[dict[str, Any]], cut: bool
+) -> bool:
     """Return whether a result is correct: exactly, or within the error of its synopsis."""
     if keep is not None and cut and keep[0] in COUNTING:
-        return found is None
+        return actual is None
     if keep is None or not keep[1]:
-        return agrees(found, wanted)
+        return agrees(actual, expected)
     synopsis, eps, _ = keep
     column = name.partition(" ")[2]
     values = [row[column] for row in rows if not column or row[column] is not None]
-    return within(synopsis, name.partition(" ")[0], eps, found, wanted, values)
+    return within(synopsis, name.partition(" ")[0], eps, actual, expected, values)
 
 
-def within(synopsis: str, what: str, eps: float, found: Any, wanted: Any, values: Sequence[Any]) -> bool:
+def within(synopsis: str, what: str, eps: float, actual: Any, expected: Any, values: Sequence[Any]) -> bool:
     """Return whether an answer is within its synopsis' error; for samples, whether it is one of the values."""
     if what in ("median", "quantile", "highest"):
         if not values:
-            return found is None
-        if found is None:
+            return actual is None
+        if actual is None:
             return synopsis in ("BoundedPrioritySample", "BernoulliSample", "ChainSample")
-        if not any(spark_key(found) == spark_key(value) for value in values):
+        if not any(spark_key(actual) == spark_key(value) for value in values):
             return False
-        return synopsis in (*SAMPLES, "BiasedReservoir", "KLLPanes") or rank_error(what, found, values) <= eps + 1e-12
+        return synopsis in (*SAMPLES, "BiasedReservoir", "KLLPanes") or rank_error(what, actual, values) <= eps + 1e-12
     if synopsis in (*SAMPLES, "BiasedReservoir"):
         return True
     if what == "heavy":
-        return _are_heavy(found, values, eps)
-    if wanted is ANYTHING:
+        return _are_heavy(actual, values, eps)
+    if expected is ANYTHING:
         return True
-    known = wanted.value if isinstance(wanted, Known) else wanted
-    if known is None or found is None:
-        return found is known
-    if is_nan(known) or is_nan(found) or math.isinf(known):
-        return agrees(found, wanted)
-    spread = wanted.within if isinstance(wanted, Known) else 0.0
-    return abs(found - known) <= eps * abs(known) + spread + 1e-9 * abs(known)
+    exact = expected.value if isinstance(expected, Near) else expected
+    if exact is None or actual is None:
+        return actual is exact
+    if is_nan(exact) or is_nan(actual) or math.isinf(exact):
+        return agrees(actual, expected)
+    spread = expected.within if isinstance(expected, Near) else 0.0
+    return abs(actual - exact) <= eps * abs(exact) + spread + 1e-9 * abs(exact)
 
 
-def _are_heavy(found: Any, values: Sequence[Any], eps: float) -> bool:
+def _are_heavy(actual: Any, values: Sequence[Any], eps: float) -> bool:
     """Return whether all frequent values are present, with counts too low by at most `eps` of the window."""
     if not values:
-        return found in (None, [])
+        return actual in (None, [])
     often = {str(item["value"]): item["count"] for item in counted(values)}
-    told = {str(item["value"] + 0.0): item["count"] for item in found}
+    reported = {str(item["value"] + 0.0): item["count"] for item in actual}
     n = len(values)
     slack = eps * n + 1e-9
-    complete = all(name in told for name, count in often.items() if count >= 0.3 * n)
-    return complete and all(often.get(name, 0) - slack <= count <= often.get(name, 0) for name, count in told.items())
+    complete = all(name in reported for name, count in often.items() if count >= 0.3 * n)
+    return complete and all(
+        often.get(name, 0) - slack <= count <= often.get(name, 0) for name, count in reported.items()
+    )
 
 
-def rank_error(what: str, found: Any, values: Sequence[Any]) -> float:
+def rank_error(what: str, actual: Any, values: Sequence[Any]) -> float:
     """Return the rank error of a quantile, as a share of the window."""
     q = {"median": 0.5, "quantile": 0.9, "highest": 1.0}[what]
-    wanted = max(1, math.ceil(q * len(values)))
-    first = sum(spark_key(value) < spark_key(found) for value in values) + 1
-    last = sum(spark_key(value) <= spark_key(found) for value in values)
-    return max(0, first - wanted, wanted - last) / len(values)
+    rank = max(1, math.ceil(q * len(values)))
+    first = sum(spark_key(value) < spark_key(actual) for value in values) + 1
+    last = sum(spark_key(value) <= spark_key(actual) for value in values)
+    return max(0, first - rank, rank - last) / len(values)
 
 
 def _is_too_large(parts: dict[str, Any]) -> bool:
@@ -314,20 +318,20 @@ def is_refusal(error: Exception) -> bool:
     return any(text in str(error) for text in REFUSALS)
 
 
-def run(wanted: WantedWindows, engine: Any, what: str = "") -> int:
+def run(expected: ExpectedWindows, engine: Any, what: str = "") -> int:
     """Run an engine, which returns tables, and compare; a query that must fail has to raise a `DataError`."""
-    if _is_too_large(wanted.parts):
+    if _is_too_large(expected.parts):
         raise NotACase
     try:
-        found = engine()
+        tables = engine()
     except DataError as error:
         if is_refusal(error):
             raise NotACase from None
-        if wanted.fails or wanted.may_fail:
+        if expected.fails or expected.may_fail:
             return 1
         raise
-    if wanted.fails and not wanted.parts["using"]:
+    if expected.fails and not expected.parts["using"]:
         raise Mismatch(f"{what}does not fail", "by the definition the query must fail with a DataError")
-    if wanted.fails:
+    if expected.fails:
         raise NotACase
-    return wanted.compare(found, what)
+    return expected.compare(tables, what)

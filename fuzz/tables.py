@@ -60,10 +60,10 @@ def plain(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     return column.to_pylist()
 
 
-def dictionaries(found: pa.Table) -> list[dict[str, Any]]:
+def dictionaries(data: pa.Table) -> list[dict[str, Any]]:
     """Return the rows of a table with plain values."""
-    columns = [plain(column) for column in found.columns]
-    return [dict(zip(found.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+    columns = [plain(column) for column in data.columns]
+    return [dict(zip(data.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def as_stored(value: Any, kind: str) -> Any:

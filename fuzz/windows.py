@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import windrow as wr
 from fuzz.draw import Clock, seconds
-from fuzz.results import ANYTHING, Known, agrees, expected
+from fuzz.results import ANYTHING, Near, agrees, by_definition
 
 Row = dict[str, Any]
 
@@ -56,7 +56,7 @@ def windows(window: dict[str, Any], rows: Sequence[Row], past: Any, *, empty: bo
     ends = sorted({end for row in rows for end in _ends(row["t"], length, every, emit)})
     if empty and ends and ends[-1] - ends[0] < 100_000 * emit:
         ends = list(range(ends[0], ends[-1] + emit, emit))
-    found = []
+    made = []
     low = high = 0
     for end in ends:
         whole = -(-end // every) * every
@@ -65,26 +65,26 @@ def windows(window: dict[str, Any], rows: Sequence[Row], past: Any, *, empty: bo
             high += 1
         while low < high and rows[low]["t"] < start:
             low += 1
-        found.append(Window(start, end, end == whole and end <= past, list(rows[low:high])))
-    return found
+        made.append(Window(start, end, end == whole and end <= past, list(rows[low:high])))
+    return made
 
 
 def _ends(t: Any, length: int, every: int, emit: int) -> list[int]:
     """Return the ends of all windows and early reports that contain a row at `t`."""
     end = int(t // emit) * emit + emit
-    found = []
+    ends = []
     while -(-end // every) * every - length <= t:
-        found.append(end)
+        ends.append(end)
         end += emit
-    return found
+    return ends
 
 
 def _landmark(every: int, rows: Sequence[Row], past: Any) -> list[Window]:
     start, last = int(rows[0]["t"] // every) * every, int(rows[-1]["t"] // every) * every + every
-    found = []
+    made = []
     for end in range(start + every, last + 1, every):
-        found.append(Window(start, end, end <= past, [row for row in rows if row["t"] < end]))
-    return found
+        made.append(Window(start, end, end <= past, [row for row in rows if row["t"] < end]))
+    return made
 
 
 def _counted(name: str, args: Sequence[int], rows: Sequence[Row]) -> list[Window]:
@@ -93,34 +93,34 @@ def _counted(name: str, args: Sequence[int], rows: Sequence[Row]) -> list[Window
     if name == "DistinctTimes":
         times = {t: i for i, t in enumerate(sorted({row["t"] for row in rows}))}
         place = [times[row["t"]] for row in rows]
-    total, found = place[-1] + 1, []
+    total, made = place[-1] + 1, []
     for end in range(every, total + every, every):
         inside = [row for row, at in zip(rows, place, strict=True) if end - n <= at < end]
-        found.append(Window(inside[0]["t"], inside[-1]["t"], n <= end <= total, inside))
-    return found
+        made.append(Window(inside[0]["t"], inside[-1]["t"], n <= end <= total, inside))
+    return made
 
 
-def only_changed(found: list[tuple[Window, list[Any]]]) -> list[tuple[Window, list[Any]]] | None:
+def only_changed(made: list[tuple[Window, list[Any]]]) -> list[tuple[Window, list[Any]]] | None:
     """Return the windows whose results differ from the previous one's, or None if that depends on rounding."""
     chosen: list[tuple[Window, list[Any]]] = []
     last: list[Any] | None = None
-    for window, results in found:
+    for window, results in made:
         if any(result is ANYTHING for result in results):
             return None
-        known = [result.value if isinstance(result, Known) else result for result in results]
-        same = last is not None and all(map(agrees, known, last))
+        values = [result.value if isinstance(result, Near) else result for result in results]
+        same = last is not None and all(map(agrees, values, last))
         if last is not None and not same:
-            near = [r if isinstance(r, Known) else Known(r) for r in results]
-            if all(agrees(value, Known(r.value, 10 * r.within)) for value, r in zip(last, near, strict=True)):
+            near = [r if isinstance(r, Near) else Near(r) for r in results]
+            if all(agrees(value, Near(r.value, 10 * r.within)) for value, r in zip(last, near, strict=True)):
                 return None
-        if same and any(isinstance(result, Known) and result.within for result in results):
+        if same and any(isinstance(result, Near) and result.within for result in results):
             return None
         if not same:
             chosen.append((window, results))
-        last = known
+        last = values
     return chosen
 
 
-def results_of(found: Sequence[Window], agg: Sequence[str]) -> list[tuple[Window, list[Any]]]:
+def results_of(made: Sequence[Window], agg: Sequence[str]) -> list[tuple[Window, list[Any]]]:
     """Return each window with the results of its aggregates."""
-    return [(window, [expected(name, window.rows) for name in agg]) for window in found]
+    return [(window, [by_definition(name, window.rows) for name in agg]) for window in made]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fuzz.case import Case, Failure
-from fuzz.report import Found, Tally
+from fuzz.report import FailedCase, Tally
 from fuzz.shrink import shrink
 
 SHRINK_OF_A_SORT = 2
@@ -71,7 +71,7 @@ def work(order: Order, results: Any, current: Any) -> None:
         if sorts[key] <= SHRINK_OF_A_SORT and len(sorts) <= MOST_SHRUNK:
             left = max(order.until - time.time(), 20.0)
             case, failure = shrink(kinds[name], case, failure, min(left, order.shrink_seconds))
-            results.put(Found(case, failure, number, after))
+            results.put(FailedCase(case, failure, number, after))
         if order.first:
             break
     results.put(tallies)

@@ -30,7 +30,6 @@ CHECKED = (
 NOT_YET = (
     "src",
     "tests",
-    "fuzz",
     "catalogue.md",
     "CONTRIBUTING.md",
     "scripts/catalogue.py",

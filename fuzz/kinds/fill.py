@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from fuzz.case import Kind, Mismatch, NotACase
 from fuzz.kinds.stream import Memory
-from fuzz.results import aggregate, agrees, expected
+from fuzz.results import aggregate, agrees, by_definition
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.arrays import ALL_VALID, Values
 from windrow.filling.filler import Filler
@@ -68,30 +68,30 @@ class Fill(Kind):
 
     def _tags(self, parts: dict[str, Any]) -> None:
         tagger = Tagger(np.dtype(np.int64 if parts["clock"] == "bigint" else np.float64))
-        found = []
+        tagged = []
         for rows, piece in self._batches(parts):
             number = np.array([row[3] for row in piece if row[4]], np.int64)
             for at, tags in tagger.tag(rows, number):
-                found += [(piece[i][3], tag) for i, tag in zip(at.tolist(), tags.tolist(), strict=True)]
-        wanted = [(i, k) for k, frame in enumerate(parts["frames"]) for i in inside(frame, parts["rows"])]
-        if sorted(found) != sorted(wanted):
-            raise Mismatch("tags: differ", f"found {sorted(found)}, expected {sorted(wanted)}")
+                tagged += [(piece[i][3], tag) for i, tag in zip(at.tolist(), tags.tolist(), strict=True)]
+        expected = [(i, k) for k, frame in enumerate(parts["frames"]) for i in inside(frame, parts["rows"])]
+        if sorted(tagged) != sorted(expected):
+            raise Mismatch("tags: differ", f"found {sorted(tagged)}, expected {sorted(expected)}")
 
     def _sums(self, parts: dict[str, Any]) -> None:
         accumulators = [Accumulator(aggregate(name), pa.int64()) for name in AGG]
         summary = Summary(accumulators, np.dtype(np.int64 if parts["clock"] == "bigint" else np.float64))
-        found: list[dict[str, Any]] = []
+        results: list[dict[str, Any]] = []
         for rows, piece in self._batches(parts):
             column = pa.array([None if row[4] else row[2] for row in piece], pa.int64())
             counted = Values(rows.group, ALL_VALID)
             values = [k.read(column) if k.aggregate.columns else counted for k in accumulators]
             frames = pa.table({"frame": pa.array([row[3] for row in piece if row[4]], pa.int64())})
-            found += summary.add(rows, frames, values).to_pylist()
+            results += summary.add(rows, frames, values).to_pylist()
         last = summary.finish()
-        found += [] if last is None else last.to_pylist()
-        if sorted(row["frame"] for row in found) != list(range(len(parts["frames"]))):
-            raise Mismatch("sums: frames", f"found {found}")
-        for row in found:
+        results += [] if last is None else last.to_pylist()
+        if sorted(row["frame"] for row in results) != list(range(len(parts["frames"]))):
+            raise Mismatch("sums: frames", f"found {results}")
+        for row in results:
             compare_sums(row, "aggregate", parts["frames"][row["frame"]], parts["rows"])
 
 
@@ -101,12 +101,12 @@ def inside(frame: Any, rows: list[Any]) -> list[int]:
     return sorted(chosen, key=lambda i: rows[i][1])
 
 
-def compare_sums(found: dict[str, Any], prefix: str, frame: Any, rows: list[Any]) -> None:
+def compare_sums(sums: dict[str, Any], prefix: str, frame: Any, rows: list[Any]) -> None:
     """Raise `Mismatch` if an aggregate of a frame differs from that of its rows."""
     values = [{"v": rows[i][2]} for i in inside(frame, rows)]
     for j, name in enumerate(AGG):
-        if not agrees(found[f"{prefix}{j}"], expected(name, values)):
-            raise Mismatch(f"sums: {name}", f"frame {frame}: found {found}, rows {values}")
+        if not agrees(sums[f"{prefix}{j}"], by_definition(name, values)):
+            raise Mismatch(f"sums: {name}", f"frame {frame}: found {sums}, rows {values}")
 
 
 class FillStream(Kind):
@@ -134,29 +134,29 @@ class FillStream(Kind):
             on = rng.randint(0, 24)
             latest = min(sum(mark < on for mark in marks), batches - 1)
             rows.append([rng.randrange(2), on, rng.choice((None, *range(-5, 6))), rng.randint(0, latest)])
-        known = rng.choice(("", "", "frames", "rows"))
+        at_start = rng.choice(("", "", "frames", "rows"))
         return {
             "frames": frames,
             "pieces": pieces,
             "rows": rows,
             "marks": marks,
-            "known": known,
+            "known": at_start,
             "agg": rng.random() < 0.5,
         }
 
     def check(self, parts: dict[str, Any]) -> int:
         self._is_story(parts)
-        found = self._filled(parts)
+        filled = self._filled(parts)
         if parts["agg"]:
-            if sorted(row["c0"] for row in found) != list(range(len(parts["frames"]))):
-                raise Mismatch("filler: frames", f"found {found}")
-            for row in found:
+            if sorted(row["c0"] for row in filled) != list(range(len(parts["frames"]))):
+                raise Mismatch("filler: frames", f"found {filled}")
+            for row in filled:
                 compare_sums(row, "aggregate", parts["frames"][row["c0"]], parts["rows"])
         else:
-            tags = sorted((row["name"], row["frame"]) for row in found)
-            wanted = sorted((i, k) for k, frame in enumerate(parts["frames"]) for i in inside(frame, parts["rows"]))
-            if tags != wanted:
-                raise Mismatch("filler: tags", f"found {tags}, expected {wanted}")
+            tags = sorted((row["name"], row["frame"]) for row in filled)
+            expected = sorted((i, k) for k, frame in enumerate(parts["frames"]) for i in inside(frame, parts["rows"]))
+            if tags != expected:
+                raise Mismatch("filler: tags", f"found {tags}, expected {expected}")
         return max(1, len(parts["frames"]))
 
     @staticmethod
@@ -199,18 +199,18 @@ class FillStream(Kind):
             [self._rows(parts, None)] if parts["known"] == "rows" else [],
             [self._pieces(parts, None)] if parts["known"] == "frames" else [],
         )
-        found: list[pa.Table] = []
+        filled: list[pa.Table] = []
         for batch, mark in enumerate(parts["marks"]):
             filler = Filler.load(plan, shelf, filler.save())
             rows = [] if parts["known"] == "rows" else [self._rows(parts, batch)]
             pieces = [] if parts["known"] == "frames" else [self._pieces(parts, batch)]
-            found += filler.step(rows, pieces, mark, self._under_way(parts, batch, mark))
+            filled += filler.step(rows, pieces, mark, self._under_way(parts, batch, mark))
         filler = Filler.load(plan, shelf, filler.save())
         last = [] if parts["known"] == "frames" else [self._pieces(parts, len(parts["marks"]))]
-        found += filler.finish(last)
+        filled += filler.finish(last)
         if shelf:
             raise Mismatch("shelf: not empty", f"{len(shelf)} pieces are left at the end")
-        return [row for table in found for row in table.to_pylist()]
+        return [row for table in filled for row in table.to_pylist()]
 
     @staticmethod
     def _rows(parts: dict[str, Any], batch: int | None) -> pa.Table:

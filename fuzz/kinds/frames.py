@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from fuzz.case import Kind
-from fuzz.queries import Wanted, draw_query, in_order, layout_of, request_of, run, table_of
+from fuzz.queries import ExpectedFrames, draw_query, in_order, layout_of, request_of, run, table_of
 from windrow.framing.query import frames_table
 from windrow.framing.state import pack_state, unpack_state
 from windrow.rows.query import Reader
@@ -35,15 +35,15 @@ class Frames(Kind):
         def engine() -> list[pa.Table]:
             request = request_of(parts)
             reader, framer = Reader(request, layout_of(request)), request.framer()
-            rows, found = in_order(parts), []
+            rows, tables = in_order(parts), []
             for a, b in pairwise([0, *(min(cut, len(rows)) for cut in sorted(parts["cuts"])), len(rows)]):
                 done = framer.process(reader.read(table_of(parts, rows[a:b])))
-                found.append(frames_table(request, reader.directory.keys(), done))
+                tables.append(frames_table(request, reader.directory.keys(), done))
                 if parts["save"]:
                     groups = np.arange(framer.groups.next.size)
                     state = unpack_state(unpack(pack(pack_state(framer.export(groups)))), framer)
                     framer = request.framer()
                     framer.adopt(groups, state)
-            return [*found, frames_table(request, reader.directory.keys(), framer.finish())]
+            return [*tables, frames_table(request, reader.directory.keys(), framer.finish())]
 
-        return run(Wanted(parts), engine)
+        return run(ExpectedFrames(parts), engine)

@@ -75,11 +75,11 @@ class Predicates(Kind):
             compiled = parse_predicate(parts["condition"]).compile(schema)
         except UnsupportedError:
             return 0
-        found = compiled(table(TYPES, parts["rows"])).to_pylist()
-        for row, truth in zip(parts["rows"], found, strict=True):
-            wanted = evaluate(parts["condition"], dict(zip(TYPES, row, strict=True)))
-            if wanted is not truth:
+        truths = compiled(table(TYPES, parts["rows"])).to_pylist()
+        for row, truth in zip(parts["rows"], truths, strict=True):
+            expected = evaluate(parts["condition"], dict(zip(TYPES, row, strict=True)))
+            if expected is not truth:
                 raise Mismatch(
-                    "predicate: differs", f"{parts['condition']} over {row}: found {truth}, expected {wanted}"
+                    "predicate: differs", f"{parts['condition']} over {row}: found {truth}, expected {expected}"
                 )
-        return len(found)
+        return len(truths)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fuzz.case import Kind, NotACase
-from fuzz.queries import Wanted, draw_query, in_order, layout_of, request_of, run, table_of
+from fuzz.queries import ExpectedFrames, draw_query, in_order, layout_of, request_of, run, table_of
 from fuzz.tables import plain
 from windrow.framing.parallel.pieces import PIECES, receiver
 from windrow.framing.parallel.ranges import quantiles, replay_sent, run_range
@@ -58,7 +58,7 @@ class Ranges(Kind):
         chosen = [parts["rows"][i] for i in parts["sample"] if i < n]
         if not chosen:
             raise NotACase
-        return run(Wanted(parts), lambda: self._frames(parts, chosen))
+        return run(ExpectedFrames(parts), lambda: self._frames(parts, chosen))
 
     def _frames(self, parts: dict[str, Any], sample: list[list[Any]]) -> list[pa.Table]:
         request = request_of(parts)
@@ -113,14 +113,14 @@ class Scan(Kind):
     def check(self, parts: dict[str, Any]) -> int:
         if not parts["rows"]:
             raise NotACase
-        return run(Wanted(parts), lambda: self._frames(parts))
+        return run(ExpectedFrames(parts), lambda: self._frames(parts))
 
     def _frames(self, parts: dict[str, Any]) -> list[pa.Table]:
         request = request_of(parts)
         with written(parts) as path:
             footers = footers_at("/", [str(file) for file in Path(path).iterdir()])
-            found, _ = row_groups(footers, "t", ["t", *request.by])
-            source = scan.ScanSource(None, "/", tuple(footers.schema.names), footers.schema, tuple(found))  # type: ignore[arg-type]
+            groups, _ = row_groups(footers, "t", ["t", *request.by])
+            source = scan.ScanSource(None, "/", tuple(footers.schema.names), footers.schema, tuple(groups))  # type: ignore[arg-type]
             groups = self._measured(scan._in_clock_units(source, request), request)
             cut = chunks.cut_chunks(groups, parts["cores"])
             if chunks.why_not_chunks(groups, cut):
@@ -129,8 +129,8 @@ class Scan(Kind):
             reader = chunks.ChunkReader("/", tuple(footers.schema.names), "t", request.clock, tuning)
             plan = scan.ScanPlan(request, reader, footers.schema, tuple(cut), buckets=len(cut))
             if len(cut) == 1:
-                found = scan._frame_whole(plan)([numbered(0)])
-                return [pa.Table.from_batches([batch]) for batch in found]
+                batches = scan._frame_whole(plan)([numbered(0)])
+                return [pa.Table.from_batches([batch]) for batch in batches]
             sent = [b for k in range(len(cut)) for b in scan._speculate(plan)([numbered(k)])]
             return put_together(request, scan._replay(plan), sent)
 
@@ -138,11 +138,11 @@ class Scan(Kind):
     def _measured(groups: list[Any], request: Any) -> list[Any]:
         """Return the row groups with the extents that footers lack, as a job would measure them."""
         unknown = [group for group in groups if group.low is None]
-        found = [group for group in groups if group.low is not None]
+        measured = [group for group in groups if group.low is not None]
         for batch in scan._measure(unknown, "/", request)([numbered(k) for k in range(len(unknown))]):
             for row in batch.to_pylist():
-                found.append(replace(unknown[row["i"]], low=row["low"], high=row["high"]))
-        return found
+                measured.append(replace(unknown[row["i"]], low=row["low"], high=row["high"]))
+        return measured
 
 
 def numbered(k: int) -> pa.RecordBatch:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from fuzz.case import Kind, NotACase
 from fuzz.queries import in_order, table_of
-from fuzz.sliding import WantedWindows, draw_slide, is_refusal, layout_of, run, slide_of
+from fuzz.sliding import ExpectedWindows, draw_slide, is_refusal, layout_of, run, slide_of
 from windrow.errors import UnsupportedError, WindrowError
 from windrow.rows.ordering import read_in_order
 from windrow.rows.query import Reader
@@ -23,10 +23,12 @@ class Slide(Kind):
 
     name = "slide"
     share = 1.5
-    kept = False
+    with_synopsis = False
 
     def draw(self, rng: random.Random) -> dict[str, Any]:
-        parts = draw_slide(rng, rows=rng.choice((3, 15, 40, 80)), groups=rng.choice((1, 2, 5)), kept=self.kept)
+        parts = draw_slide(
+            rng, rows=rng.choice((3, 15, 40, 80)), groups=rng.choice((1, 2, 5)), with_synopsis=self.with_synopsis
+        )
         n = len(parts["rows"])
         cuts = sorted(rng.randint(0, n) for _ in range(rng.choice((0, 1, 3))))
         return parts | {"cuts": cuts, "panes": rng.random() < 0.4}
@@ -42,11 +44,11 @@ class Slide(Kind):
                 raise NotACase from None
             raise
         engine = self._panes if parts["panes"] and slide.commutes else self._batches
-        return run(WantedWindows(parts), lambda: engine(parts))
+        return run(ExpectedWindows(parts), lambda: engine(parts))
 
     def _batches(self, parts: dict[str, Any]) -> list[pa.Table]:
         """Process ordered rows; a batch ends between two instants."""
-        slide, rows, found = slide_of(parts), in_order(parts), []
+        slide, rows, tables = slide_of(parts), in_order(parts), []
         t = list(parts["types"]).index("t")
         reader = Reader(slide, layout_of(slide))
         slider = Slider(slide, reader.directory)
@@ -54,8 +56,8 @@ class Slide(Kind):
         cuts = [c for c in sorted(parts["cuts"]) if 0 < c < len(rows) and rows[c - 1][t] < rows[c][t]]
         for a, b in pairwise([0, *cuts, len(rows)]):
             slider.add(*gatherer.gather(read_in_order(reader, table_of(parts, rows[a:b]))))
-            found += slider.report(gatherer.past(slider.latest()))
-        return [*found, *slider.report(gatherer.past(slider.latest()), final=True)]
+            tables += slider.report(gatherer.past(slider.latest()))
+        return [*tables, *slider.report(gatherer.past(slider.latest()), final=True)]
 
     def _panes(self, parts: dict[str, Any]) -> list[pa.Table]:
         """Process the panes of several tasks, as the tasks send them."""
@@ -67,15 +69,15 @@ class Slide(Kind):
             sent.append(panes_table(reader.directory, *panes))
         together = pa.concat_tables(sent).sort_by("pane")
         slider = Slider(slide, Reader(slide, layout_of(slide)).directory)
-        found: list[pa.Table] = []
+        tables: list[pa.Table] = []
         for begin in range(0, len(together), 7):
             slider.add(*slider.read(together.slice(begin, 7)))
-            found += slider.report(slider.latest())
-        return [*found, *slider.report(slider.latest(), final=True)]
+            tables += slider.report(slider.latest())
+        return [*tables, *slider.report(slider.latest(), final=True)]
 
 
 class Kept(Slide):
     """Windows stored by a synopsis."""
 
     name = "kept"
-    kept = True
+    with_synopsis = True

@@ -11,7 +11,7 @@ from fuzz.case import Kind, Mismatch, NotACase
 from fuzz.draw import seconds
 from fuzz.kinds import predicates
 from fuzz.predicates import evaluate
-from fuzz.queries import Wanted, draw_query, in_order, table_of
+from fuzz.queries import ExpectedFrames, draw_query, in_order, table_of
 from fuzz.results import aggregate
 from fuzz.session import draw_settings, folder, settings, write
 from fuzz.tables import table
@@ -22,16 +22,16 @@ CLOCKS = ("timestamp",) * 4 + ("timestamp_ntz", "date", "bigint", "int", "smalli
 PLANS = ("native", "shuffle", "ranges", "scan")
 
 
-def without_undecided(parts: dict[str, Any]) -> tuple[dict[str, Any], Wanted]:
+def without_undecided(parts: dict[str, Any]) -> tuple[dict[str, Any], ExpectedFrames]:
     """Return the case without the groups whose frames depend on rounding."""
-    wanted = Wanted(parts)
-    while wanted.undecided and not wanted.fails:
-        gone = {key for key, frames in wanted.frames.items() if frames is None}
+    expected = ExpectedFrames(parts)
+    while expected.undecided and not expected.fails:
+        gone = {key for key, frames in expected.frames.items() if frames is None}
         places = [list(parts["types"]).index(name) for name in parts["by"]]
         rows = [row for row in parts["rows"] if tuple(row[i] for i in places) not in gone]
         parts = parts | {"rows": rows}
-        wanted = Wanted(parts)
-    return parts, wanted
+        expected = ExpectedFrames(parts)
+    return parts, expected
 
 
 class SparkFrames(Kind):
@@ -51,7 +51,7 @@ class SparkFrames(Kind):
         return parts | draw_settings(rng) | layout | {"plans": plans}
 
     def check(self, parts: dict[str, Any]) -> int:
-        parts, wanted = without_undecided(parts)
+        parts, expected = without_undecided(parts)
         if not parts["rows"]:
             raise NotACase
         with settings(parts) as session, folder() as place:
@@ -62,35 +62,35 @@ class SparkFrames(Kind):
             log = wr.parquet(session, f"{place}/log")
             compared = 0
             for plan in parts["plans"]:
-                compared += self._compare(parts, wanted, plan, log if plan == "scan" else any_order)
+                compared += self._compare(parts, expected, plan, log if plan == "scan" else any_order)
             return compared
 
-    def _compare(self, parts: dict[str, Any], wanted: Wanted, plan: str, source: Any) -> int:
+    def _compare(self, parts: dict[str, Any], expected: ExpectedFrames, plan: str, source: Any) -> int:
         agg = {f"a{i}": aggregate(name) for i, name in enumerate(parts["agg"])}
-        asked: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "on": "t",
             "by": parts["by"] or None,
             "agg": agg,
             "order_by": parts["order_by"] or None,
         }
         scheme = schemes.build(parts["scheme"])
-        if plan == "native" and "native" not in str(self._explained(source, scheme, asked)):
+        if plan == "native" and "native" not in str(self._explained(source, scheme, arguments)):
             return 0
         with tuned(by_ranges=plan == "ranges"):
             try:
-                found = wr.frames(source, scheme, **asked, plan="shuffle" if plan == "ranges" else plan).toArrow()
+                table = wr.frames(source, scheme, **arguments, plan="shuffle" if plan == "ranges" else plan).toArrow()
             except Exception as error:
-                if wanted.fails:
+                if expected.fails:
                     return 1
                 raise Mismatch(f"{plan}: {_named(error)}", str(error)[-3000:]) from None
-        if wanted.fails:
+        if expected.fails:
             raise Mismatch(f"{plan}: does not fail", "by the definition the query must fail")
-        return wanted.compare([found], f"{plan}: ")
+        return expected.compare([table], f"{plan}: ")
 
     @staticmethod
-    def _explained(source: Any, scheme: Any, asked: dict[str, Any]) -> str:
+    def _explained(source: Any, scheme: Any, arguments: dict[str, Any]) -> str:
         try:
-            return wr.explain(source, scheme, **asked, plan="native").plan
+            return wr.explain(source, scheme, **arguments, plan="native").plan
         except WindrowError:
             return ""
 
@@ -113,8 +113,8 @@ class SparkClocks(SparkFrames):
     def _has_long_durations(scheme: dict[str, Any]) -> bool:
         options = scheme["options"]
         lengths = [options.get("max_gap"), options.get("min_duration"), *scheme["args"]]
-        known = [seconds(length) for length in lengths if isinstance(length, str) and "microseconds" in length]
-        return any(600_000_000 <= length <= 36_000_000_000 for length in known)
+        microseconds = [seconds(length) for length in lengths if isinstance(length, str) and "microseconds" in length]
+        return any(600_000_000 <= length <= 36_000_000_000 for length in microseconds)
 
 
 def _named(error: Exception) -> str:
@@ -132,9 +132,11 @@ class SparkSlide(Kind):
 
     def draw(self, rng: random.Random) -> dict[str, Any]:
         groups = rng.choice((1, 4, 60))
-        kept = rng.random() < 0.25
+        with_synopsis = rng.random() < 0.25
         clocks = ("timestamp", "timestamp", "timestamp_ntz", "date", "bigint", "int", "double", "smallint")
-        parts = sliding.draw_slide(rng, rows=max(40, groups * 8), groups=groups, kept=kept, clocks=clocks)
+        parts = sliding.draw_slide(
+            rng, rows=max(40, groups * 8), groups=groups, with_synopsis=with_synopsis, clocks=clocks
+        )
         plans = [plan for plan in ("native", "shuffle", "scan") if rng.random() < 0.6] or ["native"]
         return (
             parts | draw_settings(rng) | {"files": rng.choice((1, 3)), "group": rng.choice((5, 1000)), "plans": plans}
@@ -148,36 +150,36 @@ class SparkSlide(Kind):
             slide.check()
         except WindrowError:
             raise NotACase from None
-        wanted = sliding.WantedWindows(parts)
+        expected = sliding.ExpectedWindows(parts)
         with settings(parts) as session, folder() as place:
             write(table_of(parts, in_order(parts)), f"{place}/log", parts["files"], parts["group"])
             source = wr.parquet(session, f"{place}/log")
-            return sum(self._compare(parts, wanted, plan, source) for plan in parts["plans"])
+            return sum(self._compare(parts, expected, plan, source) for plan in parts["plans"])
 
-    def _compare(self, parts: dict[str, Any], wanted: Any, plan: str, source: Any) -> int:
+    def _compare(self, parts: dict[str, Any], expected: Any, plan: str, source: Any) -> int:
         agg = {f"a{i}": aggregate(name) for i, name in enumerate(parts["agg"])}
         using = {name: wr.Keep(*keep) for name, keep in parts["using"].items()} or None
         made = {name: windows.build(window) for name, window in parts["windows"].items()}
         try:
-            found = wr.slide(
+            table = wr.slide(
                 source if plan == "scan" else source.df, made if len(made) > 1 else made["w0"], on="t",
                 by=parts["by"] or None, agg=agg, order_by=parts["order_by"] or None, plan=plan, using=using,
                 empty=parts["empty"], only_changed=parts["only_changed"],
             ).toArrow()  # fmt: skip
         except WindrowError as error:
-            if "plan=" in str(error) or sliding.is_refusal(error) or wanted.fails or wanted.may_fail:
+            if "plan=" in str(error) or sliding.is_refusal(error) or expected.fails or expected.may_fail:
                 return 0
             raise Mismatch(f"{plan}: {_named(error)}", str(error)[-3000:]) from None
         except Exception as error:
-            if wanted.fails or wanted.may_fail or sliding.is_refusal(error):
+            if expected.fails or expected.may_fail or sliding.is_refusal(error):
                 return 1
             raise Mismatch(f"{plan}: {_named(error)}", str(error)[-3000:]) from None
-        if wanted.fails:
+        if expected.fails:
             raise Mismatch(f"{plan}: does not fail", "by the definition the query must fail")
         by_window = [*parts["by"], *(["window"] if len(made) > 1 else [])]
         keys = [(name, "ascending") for name in (*by_window, "end", "start")]
         counted = any(window["name"] in ("Rows", "DistinctTimes") for window in parts["windows"].values())
-        return int(wanted.compare([found if counted else found.sort_by(keys)], f"{plan}: "))
+        return int(expected.compare([table if counted else table.sort_by(keys)], f"{plan}: "))
 
 
 class SparkPredicates(Kind):
@@ -198,11 +200,11 @@ class SparkPredicates(Kind):
         with settings(parts) as session, folder() as place:
             write(table(predicates.TYPES, parts["rows"]), f"{place}/rows", 1, 1000)
             df = session.read.parquet(f"{place}/rows").coalesce(1)
-            found = df.selectExpr(*(f"({text}) as c{i}" for i, text in enumerate(parts["conditions"]))).toArrow()
-        columns = [column.to_pylist() for column in found.columns]
+            truths = df.selectExpr(*(f"({text}) as c{i}" for i, text in enumerate(parts["conditions"]))).toArrow()
+        columns = [column.to_pylist() for column in truths.columns]
         for text, truths in zip(parts["conditions"], columns, strict=True):
             for row, truth in zip(parts["rows"], truths, strict=True):
-                wanted = evaluate(text, dict(zip(predicates.TYPES, row, strict=True)))
-                if truth is not wanted:
-                    raise Mismatch("predicate: differs", f"{text} over {row}: Spark {truth}, expected {wanted}")
+                expected = evaluate(text, dict(zip(predicates.TYPES, row, strict=True)))
+                if truth is not expected:
+                    raise Mismatch("predicate: differs", f"{text} over {row}: Spark {truth}, expected {expected}")
         return len(columns)

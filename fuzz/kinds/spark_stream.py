@@ -15,7 +15,7 @@ from fuzz import schemes
 from fuzz.case import Kind, Mismatch, NotACase
 from fuzz.kinds.fill import AGG, compare_sums, inside
 from fuzz.kinds.spark import without_undecided
-from fuzz.kinds.stream import StreamWanted
+from fuzz.kinds.stream import ExpectedStream
 from fuzz.queries import draw_query, in_order, table_of
 from fuzz.results import aggregate
 from fuzz.session import draw_settings, folder, settings, write
@@ -50,14 +50,14 @@ class SparkStream(Kind):
         if not batches or self._has_late_rows([[row[t] for row in batch] for batch in batches], parts["delay"]):
             raise NotACase
         parts, _ = without_undecided(parts)
-        wanted = StreamWanted(parts)
-        if wanted.fails or wanted.undecided or not parts["rows"]:
+        expected = ExpectedStream(parts)
+        if expected.fails or expected.undecided or not parts["rows"]:
             raise NotACase
-        kept = set(map(repr, parts["rows"]))
+        remaining = set(map(repr, parts["rows"]))
         with settings(parts) as session, folder() as place:
-            files = [[row for row in batch if repr(row) in kept] for batch in batches]
-            found = self._frames(parts, session, place, [batch for batch in files if batch])
-        return wanted.compare([found])
+            files = [[row for row in batch if repr(row) in remaining] for batch in batches]
+            table = self._frames(parts, session, place, [batch for batch in files if batch])
+        return expected.compare([table])
 
     @staticmethod
     def _arriving(parts: dict[str, Any]) -> list[list[Any]]:
@@ -78,8 +78,8 @@ class SparkStream(Kind):
 
     def _frames(self, parts: dict[str, Any], session: Any, place: str, batches: list[Any]) -> pa.Table:
         agg = {f"a{i}": aggregate(name) for i, name in enumerate(parts["agg"])}
-        asked: dict[str, Any] = {"on": "t", "by": parts["by"] or None, "agg": agg}
-        asked |= {"order_by": parts["order_by"] or None, "fragments": parts["fragments"], "buckets": 2}
+        arguments: dict[str, Any] = {"on": "t", "by": parts["by"] or None, "agg": agg}
+        arguments |= {"order_by": parts["order_by"] or None, "fragments": parts["fragments"], "buckets": 2}
         Path(f"{place}/in").mkdir()
         frames: Any = None
         for k, rows in enumerate(batches):
@@ -90,14 +90,14 @@ class SparkStream(Kind):
             schema = session.read.parquet(f"{place}/in").schema
             source = session.readStream.schema(schema).parquet(f"{place}/in")
             source = source.withWatermark("t", f"{parts['delay']} seconds")
-            frames = wr.frames(source, schemes.build(parts["scheme"]), **asked)
+            frames = wr.frames(source, schemes.build(parts["scheme"]), **arguments)
             query = (
                 frames.writeStream.format("parquet").option("path", f"{place}/out")
                 .option("checkpointLocation", f"{place}/checkpoint").trigger(availableNow=True).start()
             )  # fmt: skip
             query.awaitTermination()
         streamed = session.read.schema(frames.schema).parquet(f"{place}/out").toArrow()
-        rest = wr.frames(source, schemes.build(parts["scheme"]), **asked, flush=f"{place}/checkpoint").toArrow()
+        rest = wr.frames(source, schemes.build(parts["scheme"]), **arguments, flush=f"{place}/checkpoint").toArrow()
         order = [(name, "ascending") for name in (*parts["by"], "frame", "fragment")]
         return pa.concat_tables([streamed, rest.cast(streamed.schema)]).sort_by(order)
 
@@ -135,10 +135,10 @@ class SparkFill(Kind):
             tagged = wr.fill(left, right, on="t", by="g").toArrow()
             agg = {f"a{i}": aggregate(name) for i, name in enumerate(AGG)}
             summed = wr.fill(left, right, on="t", by="g", agg=agg, order_by="p").toArrow()
-        found = sorted((row["p"], row["frame"]) for row in dictionaries(tagged))
-        wanted = sorted((i, k) for k, frame in enumerate(parts["frames"]) for i in inside(frame, parts["rows"]))
-        if found != wanted:
-            raise Mismatch("fill: tags", f"found {found[:50]}, expected {wanted[:50]}")
+        tags = sorted((row["p"], row["frame"]) for row in dictionaries(tagged))
+        expected = sorted((i, k) for k, frame in enumerate(parts["frames"]) for i in inside(frame, parts["rows"]))
+        if tags != expected:
+            raise Mismatch("fill: tags", f"found {tags[:50]}, expected {expected[:50]}")
         sums = dictionaries(summed)
         if sorted(row["frame"] for row in sums) != list(range(len(parts["frames"]))):
             raise Mismatch("fill: frames", f"found {sums}")

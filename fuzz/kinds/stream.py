@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from fuzz.case import Kind, Mismatch, NotACase
 from fuzz.draw import seconds
-from fuzz.queries import Wanted, draw_query, layout_of, request_of, run, table_of
-from fuzz.sliding import WantedWindows, draw_slide, is_refusal, slide_of
+from fuzz.queries import ExpectedFrames, draw_query, layout_of, request_of, run, table_of
+from fuzz.sliding import ExpectedWindows, draw_slide, is_refusal, slide_of
 from fuzz.sliding import layout_of as slide_layout
 from fuzz.sliding import run as run_windows
 from fuzz.tables import dictionaries
@@ -66,25 +66,25 @@ def draw_arrivals(rng: random.Random, parts: dict[str, Any]) -> dict[str, Any]:
 def on_time(parts: dict[str, Any]) -> tuple[list[list[list[Any]]], int]:
     """Return the rows of each batch that are not behind the previous batch's watermark, and the number of late rows."""
     t = list(parts["types"]).index("t")
-    kept, late, mark = [], 0, None
+    on_time_rows, late, mark = [], 0, None
     marks = [*parts["marks"], *[None] * len(parts["batches"])]
     for batch, after in zip(parts["batches"], marks, strict=False):
         rows = [parts["rows"][i] for i in batch if i < len(parts["rows"])]
-        kept.append([row for row in rows if mark is None or row[t] > mark])
-        late += len(rows) - len(kept[-1])
+        on_time_rows.append([row for row in rows if mark is None or row[t] > mark])
+        late += len(rows) - len(on_time_rows[-1])
         mark = mark if after is None else after if mark is None else max(mark, after)
-    return kept, late
+    return on_time_rows, late
 
 
 def rising(parts: dict[str, Any]) -> list[int | None]:
     """Return non-decreasing watermarks, one per batch."""
-    found: list[int | None] = []
+    marks: list[int | None] = []
     mark: int | None = None
     for i in range(len(parts["batches"])):
         after = parts["marks"][i] if i < len(parts["marks"]) else None
         mark = mark if after is None else after if mark is None else max(mark, after)
-        found.append(mark)
-    return found
+        marks.append(mark)
+    return marks
 
 
 class Stream(Kind):
@@ -98,36 +98,36 @@ class Stream(Kind):
         return parts | draw_arrivals(rng, parts) | {"fragments": rng.random() < 0.4, "empty": rng.random() < 0.2}
 
     def check(self, parts: dict[str, Any]) -> int:
-        kept, late = on_time(parts)
-        wanted = StreamWanted(parts, [row for rows in kept for row in rows])
-        return run(wanted, lambda: self._frames(parts, late))
+        on_time_rows, late = on_time(parts)
+        expected = ExpectedStream(parts, [row for rows in on_time_rows for row in rows])
+        return run(expected, lambda: self._frames(parts, late))
 
     def _frames(self, parts: dict[str, Any], late: int) -> list[pa.Table]:
         request = request_of(parts)
         plan = StreamPlan(request, layout_of(request), fragments=parts["fragments"])
-        shelf, found, seen_late = Memory(), [], 0
+        shelf, tables, seen_late = Memory(), [], 0
         bucket = StreamFramer(plan, shelf)
         for batch, mark in zip(parts["batches"], rising(parts), strict=True):
             if parts["restarts"]:
                 bucket = StreamFramer.load(plan, shelf, bucket.save())
             rows = [parts["rows"][i] for i in batch if i < len(parts["rows"])]
             done, behind = bucket.step([table_of(parts, rows)] if rows or not parts["empty"] else [], mark)
-            found += done
+            tables += done
             seen_late += sum(table.num_rows for table in behind)
             event = bucket.next_event()
             if event is not None and mark is not None and event <= mark:
                 raise Mismatch("next event: in the past", f"{event} is not after {mark}")
         if parts["restarts"]:
             bucket = StreamFramer.load(plan, shelf, bucket.save())
-        found += bucket.finish()
+        tables += bucket.finish()
         if seen_late != late:
             raise Mismatch("late rows: number", f"{seen_late} late rows, expected {late}")
         if shelf:
             raise Mismatch("shelf: not empty", f"{len(shelf)} pieces are left at the end")
-        return found
+        return tables
 
 
-class StreamWanted(Wanted):
+class ExpectedStream(ExpectedFrames):
     """The frames of a stream: those ended by a gap have no `closed_at`, and fragments are merged first."""
 
     def _row(self, number: int, frame: Any, settled: Any) -> dict[str, Any]:
@@ -139,8 +139,8 @@ class StreamWanted(Wanted):
             row["closed_at"] = None
         return row
 
-    def compare(self, found: Any, what: str = "") -> int:
-        rows = [row for table in found for row in dictionaries(table)]
+    def compare(self, tables: Any, what: str = "") -> int:
+        rows = [row for table in tables for row in dictionaries(table)]
         pieces: dict[Any, list[dict[str, Any]]] = defaultdict(list)
         for row in rows:
             pieces[tuple(row[name] for name in self.parts["by"]), row["frame"]].append(row)
@@ -170,8 +170,10 @@ class StreamSlide(Kind):
     share = 1.0
 
     def draw(self, rng: random.Random) -> dict[str, Any]:
-        kept = rng.random() < 0.3
-        parts = draw_slide(rng, rows=rng.choice((3, 15, 40)), groups=rng.choice((1, 2, 5)), kept=kept, clocks=CLOCKS)
+        with_synopsis = rng.random() < 0.3
+        parts = draw_slide(
+            rng, rows=rng.choice((3, 15, 40)), groups=rng.choice((1, 2, 5)), with_synopsis=with_synopsis, clocks=CLOCKS
+        )
         return parts | draw_arrivals(rng, parts)
 
     def check(self, parts: dict[str, Any]) -> int:
@@ -184,22 +186,22 @@ class StreamSlide(Kind):
             if isinstance(error, UnsupportedError) or is_refusal(error):
                 raise NotACase from None
             raise
-        kept, _ = on_time(parts)
+        on_time_rows, _ = on_time(parts)
         mark = rising(parts)[-1] if parts["batches"] else None
         reached = -(2**63) if mark is None else mark + 1
-        wanted = WantedWindows(parts, [row for rows in kept for row in rows], reached)
-        return run_windows(wanted, lambda: self._windows(parts))
+        expected = ExpectedWindows(parts, [row for rows in on_time_rows for row in rows], reached)
+        return run_windows(expected, lambda: self._windows(parts))
 
     def _windows(self, parts: dict[str, Any]) -> list[pa.Table]:
         slide = slide_of(parts)
         plan = SlidePlan(slide, slide_layout(slide))
-        shelf, found = Memory(), []
+        shelf, tables = Memory(), []
         bucket = StreamSlider(plan, shelf)
         for batch, mark in zip(parts["batches"], rising(parts), strict=True):
             if parts["restarts"]:
                 bucket = StreamSlider.load(plan, shelf, bucket.save())
             rows = [parts["rows"][i] for i in batch if i < len(parts["rows"])]
-            found += bucket.step([table_of(parts, rows)], mark)[0]
+            tables += bucket.step([table_of(parts, rows)], mark)[0]
         if parts["restarts"]:
             bucket = StreamSlider.load(plan, shelf, bucket.save())
-        return [*found, *bucket.finish()]
+        return [*tables, *bucket.finish()]

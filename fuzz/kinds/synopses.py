@@ -13,8 +13,8 @@ import numpy as np
 
 from fuzz.case import Kind, Mismatch, NotACase
 from fuzz.draw import number
-from fuzz.results import Known, Overflow, aggregate, agrees, expected
-from fuzz.sliding import KEPT, is_refusal, within
+from fuzz.results import Near, Overflow, aggregate, agrees, by_definition
+from fuzz.sliding import STORED, is_refusal, within
 from windrow.errors import DataError, WindrowError
 from windrow.synopses import SYNOPSES, Accuracy, Retention
 
@@ -28,7 +28,7 @@ class Synopses(Kind):
     share = 1.5
 
     def draw(self, rng: random.Random) -> dict[str, Any]:
-        synopsis, name, eps, delta = rng.choice(KEPT)
+        synopsis, name, eps, delta = rng.choice(STORED)
         kind = NAMES[synopsis]
         retention = rng.choice(sorted(kind.retentions))
         n = rng.choice((0, 1, 5, 30, 100))
@@ -121,17 +121,16 @@ class Synopses(Kind):
             raise Mismatch("roll: number of answers", f"{len(answers)} answers to {len(on)} values by {every}")
         for i, answer in enumerate(answers):
             end = (i + 1) * every
-            found = (
-                None if self._is_missing(parts, answer, end) else answer.item() if hasattr(answer, "item") else answer
-            )
-            self._compare(parts, found, self._window(parts, end, parts["on"][end - 1]), f"roll, after {end} values")
+            plain = answer.item() if hasattr(answer, "item") else answer
+            result = None if self._is_missing(parts, answer, end) else plain
+            self._compare(parts, result, self._window(parts, end, parts["on"][end - 1]), f"roll, after {end} values")
         return len(answers)
 
     def _is_missing(self, parts: dict[str, Any], answer: Any, end: int) -> bool:
         """Return whether an answer is missing: a roll returns floats, where undefined is NaN."""
-        wanted = self._expected(parts, self._window(parts, end, parts["on"][end - 1]))
-        known = wanted.value if isinstance(wanted, Known) else wanted
-        return known is None and isinstance(answer, float) and np.isnan(answer)
+        expected = self._expected(parts, self._window(parts, end, parts["on"][end - 1]))
+        value = expected.value if isinstance(expected, Near) else expected
+        return value is None and isinstance(answer, float) and np.isnan(answer)
 
     def _answers(self, parts: dict[str, Any]) -> int:
         on, x = self._arrays(parts)
@@ -154,15 +153,15 @@ class Synopses(Kind):
         name = parts["synopsis"][1]
         column = name.partition(" ")[2]
         try:
-            return expected(name, [{column: value} for value in values])
+            return by_definition(name, [{column: value} for value in values])
         except Overflow:
             raise NotACase from None
 
-    def _compare(self, parts: dict[str, Any], found: Any, values: Sequence[Any], where: str) -> None:
+    def _compare(self, parts: dict[str, Any], answer: Any, values: Sequence[Any], where: str) -> None:
         synopsis, name, eps, _ = parts["synopsis"]
-        wanted = self._expected(parts, values)
+        expected = self._expected(parts, values)
         what = name.partition(" ")[0]
-        right = within(synopsis, what, eps, found, wanted, values) if eps else agrees(found, wanted)
+        right = within(synopsis, what, eps, answer, expected, values) if eps else agrees(answer, expected)
         if not right:
-            said = f"{parts['how']}, {where}: found {found}, expected {wanted} of {list(values)}"
-            raise Mismatch(f"{synopsis} {name}: differs", said)
+            details = f"{parts['how']}, {where}: found {answer}, expected {expected} of {list(values)}"
+            raise Mismatch(f"{synopsis} {name}: differs", details)
