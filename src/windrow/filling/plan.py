@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from windrow.aggregates.engine.accumulator import Accumulator
+from windrow.rows import wire
 from windrow.rows.clock import Clock
 from windrow.tuning import Tuning, current_tuning
 
@@ -45,7 +46,7 @@ class FillPlan:
     @property
     def keys(self) -> list[str]:
         """The column names of the group keys in arriving tables."""
-        return [f"by{i}" for i in range(len(self.key_types))]
+        return [*wire.keys(len(self.key_types))]
 
     @property
     def in_order(self) -> bool:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.errors import DataError, SourceError
+from windrow.rows import wire
 from windrow.rows.clock import Clock
 from windrow.rows.group_store import DUE, GONE, HASH, NO_EVENT, Entries, GroupStore, follow, hashes_of
 from windrow.rows.groups import Directory
@@ -234,7 +235,7 @@ class Assembly:
     @property
     def _keys(self) -> list[str]:
         """The column names of the group keys in the store."""
-        return [f"by{i}" for i in range(len(self.by))]
+        return [*wire.keys(len(self.by))]
 
     @property
     def _plan(self) -> dict[str, Any]:
@@ -261,7 +262,7 @@ class Assembly:
         place[codes] = np.arange(codes.size)
         group, frame = np.array(sorted(self.ahead), np.int64).reshape(-1, 2).T
         # The fragments may have a column named "group", so their columns are stored by position.
-        plain = self.waiting.rename_columns([f"c{i}" for i in range(self.waiting.num_columns)])
+        plain = self.waiting.rename_columns([*wire.columns(self.waiting.num_columns)])
         waiting = plain.add_column(0, "group", pa.array(self._groups(self.waiting)))
         parts = (pa.table({"group": group, "frame": frame}), waiting)
         self.store.live += int((~self._stored[codes]).sum())

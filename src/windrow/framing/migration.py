@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from windrow.errors import SourceError, SpecError
 from windrow.framing.stream import StreamFramer
+from windrow.rows import wire
 from windrow.rows.group_store import Codes, Entries, GroupStore
 from windrow.rows.groups import Directory
 from windrow.rows.waiting import Shelf, piece_of
@@ -47,7 +48,7 @@ class OldBucket:
             )
         with reading():
             head, _, index, *_ = tables
-            types = [head.schema.field(f"by{i}").type for i in range(len(about["plan"]["by"]))]
+            types = [head.schema.field(wire.key(i)).type for i in range(len(about["plan"]["by"]))]
             store = GroupStore(shelf, types)
             store.restore(index)
             rows = [piece_of(shelf.read(number)) for number in numbers if number >= 0]
@@ -55,7 +56,7 @@ class OldBucket:
 
     @property
     def _names(self) -> list[str]:
-        return [f"by{i}" for i in range(len(self.types))]
+        return [*wire.keys(len(self.types))]
 
     def _codes(self) -> tuple[Directory, Codes, Codes]:
         """Assign numbers to the groups of the entries, then those of the buffered rows."""

@@ -23,6 +23,7 @@ from windrow.framing.fragments import FRAGMENT, FragmentFramer, Fragments
 from windrow.framing.framer import Frames
 from windrow.framing.query import FrameQuery, frames_table
 from windrow.framing.state import pack_entries, unpack_entries
+from windrow.rows import wire
 from windrow.rows.arrivals import Arrivals
 from windrow.rows.clock import LARGEST, Clock
 from windrow.rows.group_store import NO_EVENT, Codes, Entries, GroupStore
@@ -119,7 +120,7 @@ class StreamFramer:
         groups, place = np.unique(self.framer.records.group[silent], return_inverse=True)
         starts = np.full(groups.size, clock.greatest, clock.dtype)
         np.minimum.at(starts, place, self.framer.records.start[silent])
-        keys = {f"by{i}": key.take(pa.array(groups)) for i, key in enumerate(self.reader.directory.keys())}
+        keys = {wire.key(i): key.take(pa.array(groups)) for i, key in enumerate(self.reader.directory.keys())}
         found = pa.table(keys | {"start": pa.array(starts)})
         self._unreported = found if before is None else pa.concat_tables([before, found]).combine_chunks()
         self._punctuated = True
@@ -134,7 +135,7 @@ class StreamFramer:
             self.memory.recall_all()
             return None
         known = Directory(self.reader.directory.types)
-        names = [f"by{i}" for i in range(len(known.types))]
+        names = [*wire.keys(len(known.types))]
         known.restore([self._unreported.column(name) for name in names], len(self._unreported))
         at_hand = known.encode(self.reader.directory.keys())
         left = np.setdiff1d(np.arange(len(self._unreported)), at_hand)
@@ -202,7 +203,7 @@ class StreamFramer:
         self.framer.grow(len(self.reader.directory))
         self.memory.write(self._entries)
         about = {"version": VERSION, "plan": self.plan.fingerprint, **self.arrivals.about()}
-        types = {f"by{i}": kind for i, kind in enumerate(self.reader.directory.types)}
+        types = {wire.key(i): kind for i, kind in enumerate(self.reader.directory.types)}
         types["clock"] = self.plan.request.clock.type
         head = pa.schema(types.items(), metadata={"windrow": json.dumps(about)}).empty_table()
         tables = [head, self.arrivals.waiting.index(), self.memory.store.index()]
@@ -268,7 +269,7 @@ class Snapshot:
             self.head, about = self.tables[0], about_of(self.tables[0])
             check_version("the checkpoint holds a state", about["version"], VERSION, "look at it with that one")
             self.by = about["plan"]["by"]
-            self.types = [self.head.schema.field(f"by{i}").type for i in range(len(self.by))]
+            self.types = [self.head.schema.field(wire.key(i)).type for i in range(len(self.by))]
             self.clock = Clock.of(self.head.schema.field("clock").type, "on")
 
     @property
@@ -291,10 +292,10 @@ class Snapshot:
         """Return one row per open frame, and one per group that has buffered rows but no open frame."""
         directory = Directory(self.types)
         known, opened = self.open_frames(shelf)  # type: ignore[arg-type]  # the mapping also reads as a shelf
-        directory.encode([known.column(f"by{i}") for i in range(len(self.by))], known.num_rows)
+        directory.encode([known.column(name) for name in wire.keys(len(self.by))], known.num_rows)
         waiting = np.zeros(max(known.num_rows, len(directory)), np.int64)
         for table in (piece_of(data) for number, data in shelf.items() if number >= 0):
-            group = directory.encode([table.column(f"by{i}") for i in range(len(self.by))], table.num_rows)
+            group = directory.encode([table.column(name) for name in wire.keys(len(self.by))], table.num_rows)
             waiting = np.append(waiting, np.zeros(len(directory) - waiting.size, np.int64))
             np.add.at(waiting, group, 1)
         if opened is None:

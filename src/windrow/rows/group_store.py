@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.rows import wire
 from windrow.rows.groups import Directory
 from windrow.rows.waiting import Shelf
 from windrow.state.arrow import save_tables, saved_tables
@@ -154,7 +155,7 @@ class GroupStore:
 
     @property
     def _keys(self) -> list[str]:
-        return [f"by{i}" for i in range(len(self.types))]
+        return [*wire.keys(len(self.types))]
 
     def _read(self, piece: Piece) -> Entries:
         with reading():

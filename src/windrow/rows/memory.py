@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.rows import wire
 from windrow.rows.arrivals import Arrivals
 from windrow.rows.group_store import DUE, GONE, HASH, NO_EVENT, Codes, Entries, GroupStore, forgotten, hashes_of
 from windrow.rows.groups import Directory
@@ -75,7 +76,9 @@ class Memory:
             return
         known = self._known()
         groups = entries.groups
-        codes = self.directory.encode([groups.column(f"by{i}") for i in range(len(self.directory.types))], len(groups))
+        codes = self.directory.encode(
+            [groups.column(name) for name in wire.keys(len(self.directory.types))], len(groups)
+        )
         self._grow()
         if touch:
             self._touched[codes] = True
@@ -116,7 +119,7 @@ class Memory:
         codes = np.flatnonzero(self._touched)
         columns, parts, needed, due = entries_of(codes)
         keys = [key.take(pa.array(codes)) for key in self.directory.keys()]  # noqa: SIM118 - it is not a dictionary
-        groups = {f"by{i}": key for i, key in enumerate(keys)}
+        groups = {wire.key(i): key for i, key in enumerate(keys)}
         groups |= {HASH: hashes_of(keys, codes.size), DUE: np.where(needed, due, NO_EVENT), GONE: ~needed}
         groups |= {LAST: self.arrivals.last[codes], **columns}
         entries = Entries(pa.table(groups), tuple(parts))

@@ -13,6 +13,7 @@ import pyarrow as pa
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.engine.accumulator import Accumulator, read_values
 from windrow.arrays import Array, Values, read_numbers
+from windrow.rows import wire
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
 from windrow.rows.roles import Roles
@@ -106,6 +107,27 @@ class Layout:
     attributes: Mapping[str, str]
     values: tuple[str | None, ...]
     order_by: tuple[str, ...] = ()
+
+    @classmethod
+    def on_wire(cls, query: Query[Any]) -> Layout:
+        """Return the layout of rows that were selected under the names of `rows/wire.py`, with predicates evaluated."""
+        return cls(
+            wire.ON,
+            wire.keys(len(query.by)),
+            {name: read_column(wire.predicate(name)) for name in query.predicates},
+            {name: wire.attribute(i) for i, name in enumerate(query.attributes)},
+            tuple(None if name is None else wire.value(j) for j, name in enumerate(query.values)),
+            tuple(wire.tie(i) for i in range(len(query.order_by))),
+        )
+
+
+def read_column(name: str) -> Evaluate:
+    """Return a function that reads a predicate which is already evaluated as a column."""
+
+    def read(table: pa.Table) -> pa.BooleanArray:
+        return table.column(name).combine_chunks()
+
+    return read
 
 
 @dataclass

@@ -13,6 +13,7 @@ from pyspark.sql.types import BooleanType, DataType, IntegralType, StructType
 
 from windrow.errors import ColumnError, SpecError, TypeMismatchError
 from windrow.framing.assembly import KIND, MARKS, Assembly, put_together
+from windrow.rows import wire
 from windrow.rows.clock import Clock
 from windrow.spark.arguments import check_dataframe
 from windrow.spark.failures import plain_errors
@@ -88,10 +89,10 @@ def assemble(fragments: DataFrame, *, by: str | Sequence[str] | None = None) -> 
     arrow = to_arrow_schema(fragments.schema)
     check_keys({name: arrow.field(name).type for name in keys}, keys)
     # Columns are addressed by position: PySpark cannot find a column whose name contains a dot or a backtick.
-    places = {f"c{i}": name for i, name in enumerate(names) if name in keys or name in NEEDED}
+    places = {wire.column(i): name for i, name in enumerate(names) if name in keys or name in NEEDED}
     packed = in_buckets(
-        fragments.toDF(*(f"c{i}" for i in range(len(names)))),
-        [column(f"c{names.index(name)}") for name in keys],
+        fragments.toDF(*wire.columns(len(names))),
+        [column(wire.column(names.index(name))) for name in keys],
         current_tuning().buckets,
         places,
         needs=NEEDS,

@@ -18,6 +18,7 @@ from pyspark.sql.types import DataType, LongType, StructField, StructType
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.engine.accumulator import read_values
 from windrow.filling.sweep import Summary, SweepBatch, Tagger
+from windrow.rows import wire
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
 from windrow.rows.ordering import in_larger_tables
@@ -150,7 +151,7 @@ class MergedColumns:
 
     def __init__(self, meeting: FillQuery) -> None:
         pairs = zip(meeting.key_types, meeting.frame_keys, meeting.tuple_keys, strict=True)
-        self.keys = [Lane(f"by{i}", *lane) for i, lane in enumerate(pairs)]
+        self.keys = [Lane(wire.key(i), *lane) for i, lane in enumerate(pairs)]
         self.on = Lane("on", meeting.time, meeting.start, meeting.on)
         self.end = Lane("end", meeting.time, meeting.end)
         self.all = [*self.keys, self.on, self.end]
@@ -217,7 +218,7 @@ def tagged(framed: DataFrame, tuples: DataFrame, meeting: FillQuery) -> DataFram
     """Return each row once per frame that contains it, with the number of the frame."""
     lanes = MergedColumns(meeting)
     number = lanes.add("number", "frames", StructField(meeting.frame, LongType()))
-    out = [lanes.add(f"c{i}", "tuples", field) for i, field in enumerate(tuples.schema.fields)]
+    out = [lanes.add(wire.column(i), "tuples", field) for i, field in enumerate(tuples.schema.fields)]
     schema = StructType([*tuples.schema.fields, StructField("frame", LongType(), nullable=False)])
     rows = lanes.in_order(lanes.side_by_side(framed, tuples))
     return rows.mapInArrow(tag_sorted(Layout.of(meeting, lanes, out, schema), number.name), schema)
@@ -240,12 +241,14 @@ def tag_sorted(layout: Layout, number: str) -> Task:
 def aggregated(framed: DataFrame, tuples: DataFrame, meeting: FillQuery) -> DataFrame:
     """Return each frame with the aggregates of its rows."""
     lanes, columns = MergedColumns(meeting), Columns(tuples)
-    ties = [lanes.add(f"tie{i}", "tuples", columns.field(name, "order_by")) for i, name in enumerate(meeting.order_by)]
+    ties = [
+        lanes.add(wire.tie(i), "tuples", columns.field(name, "order_by")) for i, name in enumerate(meeting.order_by)
+    ]
     values = [
-        lanes.add(f"v{j}", "tuples", columns.field(name, "agg")) if name else None
+        lanes.add(wire.value(j), "tuples", columns.field(name, "agg")) if name else None
         for j, name in enumerate(meeting.values)
     ]
-    out = [lanes.add(f"c{i}", "frames", field) for i, field in enumerate(framed.schema.fields)]
+    out = [lanes.add(wire.column(i), "frames", field) for i, field in enumerate(framed.schema.fields)]
     schema = StructType([*framed.schema.fields, *aggregate_fields(tuples, meeting)])
     rows = lanes.in_order(lanes.side_by_side(framed, tuples), [*ties, *(lane for lane in values if lane)])
     read = tuple(lane.name if lane else None for lane in values)

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from windrow.errors import SourceError
 from windrow.framing.migration import OldBucket, empty_share, furthest
 from windrow.framing.stream import StreamPlan
+from windrow.rows import wire
 from windrow.spark.streams.buckets import bucket_of, check_buckets
 from windrow.spark.streams.saved import buckets_of, parts_of
 from windrow.spark.versions import from_arrow_schema
@@ -76,10 +77,10 @@ def migrate(
     first = saved_tables(heads[0], kind)[0]
     by = about_of(first)["plan"]["by"]
     number = (buckets or current_tuning().buckets) if by else 1
-    types = [(f"by{i}", first.schema.field(f"by{i}").type) for i in range(len(by))]
+    types = [(wire.key(i), first.schema.field(wire.key(i)).type) for i in range(len(by))]
     keyed = pa.schema([("bucket", pa.int32()), ("group", pa.int64()), *types])
     keys = rows.groupBy("bucket").applyInArrow(_keys(plan, keyed), from_arrow_schema(keyed))
-    to = bucket_of([F.col(f"by{i}") for i in range(len(by))], number)
+    to = bucket_of([*map(F.col, wire.keys(len(by)))], number)
     placed = keys.select("bucket", "group", to.alias("to"))
     shares = rows.groupBy("bucket").cogroup(placed.groupBy("bucket")).applyInArrow(_shares(plan, number), SHARES)
     told = empty_share(furthest(about_of(saved_tables(data, kind)[0]) for data in heads), number)

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.aggregates.engine.states import States
+from windrow.rows import wire
 from windrow.rows.groups import Directory
 from windrow.windows.bounds import as_instants, check_panes
 from windrow.windows.changes import Changes
@@ -169,8 +170,8 @@ class Slider:
 
     def read(self, table: pa.Table) -> tuple[PaneKeys, list[States]]:
         """Return the panes that `panes_table` wrote."""
-        group = self.directory.encode([table.column(f"by{i}") for i in range(len(self.slide.by))], table.num_rows)
-        states = [accumulator.empty(0).read(f"a{j}_", table) for j, accumulator in enumerate(self.accumulators)]
+        group = self.directory.encode([table.column(name) for name in wire.keys(len(self.slide.by))], table.num_rows)
+        states = [accumulator.empty(0).read(wire.state(j), table) for j, accumulator in enumerate(self.accumulators)]
         return PaneKeys(group, np.array(table.column("pane").to_numpy(), np.int64)), states
 
 
@@ -226,10 +227,10 @@ def _values_in(states: States) -> int:
 def panes_table(directory: Directory, panes: PaneKeys, states: Sequence[States]) -> pa.Table:
     """Return panes as rows: the keys of their group, their number, and the state of each aggregate."""
     group = pa.array(panes.group)
-    columns = {f"by{i}": key.take(group) for i, key in enumerate(directory.keys())}
+    columns = {wire.key(i): key.take(group) for i, key in enumerate(directory.keys())}
     columns["pane"] = pa.array(panes.number)
     for j, kept in enumerate(states):
-        columns |= {name: _short(column) for name, column in kept.columns(f"a{j}_").items()}
+        columns |= {name: _short(column) for name, column in kept.columns(wire.state(j)).items()}
     return pa.table(columns)
 
 

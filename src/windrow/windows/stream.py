@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from windrow.rows import wire
 from windrow.rows.arrivals import Arrivals
 from windrow.rows.group_store import DUE, NO_EVENT, Codes, Entries, follow
 from windrow.rows.memory import Memory
@@ -143,7 +144,7 @@ class StreamSlider:
         self.gatherer.grow(len(self.reader.directory))
         self.memory.write(self._entries)
         about = {"version": VERSION, "plan": self.plan.fingerprint, **self.arrivals.about()}
-        types = {f"by{i}": kind for i, kind in enumerate(self.reader.directory.types)}
+        types = {wire.key(i): kind for i, kind in enumerate(self.reader.directory.types)}
         head = pa.schema(types.items(), metadata={"windrow": json.dumps(about)}).empty_table()
         return save_tables(KIND, [head, self.arrivals.waiting.index(), self.memory.store.index()])
 
@@ -163,7 +164,7 @@ class StreamSlider:
         place[codes] = np.arange(codes.size)
         held: dict[str, Any] = {"group": slider.panes.group, "pane": slider.panes.number}
         for j, states in enumerate(slider.states):
-            held |= states.columns(f"a{j}_")
+            held |= states.columns(wire.state(j))
         parts = [pa.table(held), *(change.table() for change in slider.changes)]
         parts += [table for kept in slider.kept.values() for table in kept.tables()]
         needed = np.full(codes.size, not self._forgets)
@@ -198,7 +199,8 @@ class StreamSlider:
             panes = PaneKeys(_integers(held, "group"), _integers(held, "pane"))
             check_that(_rises(_integers(entries.parts[0], "group"), panes.number), "panes in their order")
             slider.add(
-                panes, [accumulator.empty(0).read(f"a{j}_", held) for j, accumulator in enumerate(slider.accumulators)]
+                panes,
+                [accumulator.empty(0).read(wire.state(j), held) for j, accumulator in enumerate(slider.accumulators)],
             )
             for change in slider.changes:
                 change.adopt(left.pop(0))

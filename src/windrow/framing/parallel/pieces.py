@@ -19,6 +19,7 @@ from windrow.framing.parallel.heads import HeadFramer
 from windrow.framing.parallel.seams import Seams
 from windrow.framing.query import FrameQuery
 from windrow.framing.state import pack_frames, pack_state
+from windrow.rows import wire
 from windrow.rows.groups import Codes, Directory, spread
 from windrow.rows.ordering import read_in_order
 from windrow.rows.query import Layout, Reader, RowBatch
@@ -87,7 +88,7 @@ class Sender(PieceWriter):
         for b in range(self.buckets):
             groups = np.flatnonzero(bucket == b)
             known = pa.table(
-                {"group": pa.array(groups), **{f"by{i}": k.take(pa.array(groups)) for i, k in enumerate(keys)}}
+                {"group": pa.array(groups), **{wire.key(i): k.take(pa.array(groups)) for i, k in enumerate(keys)}}
             )
             heads = [self.framer.heads(groups)] if isinstance(self.framer, HeadFramer) else []
             yield self.piece(b, "state", [known, *pack_state(self.framer.export(groups)), *heads])

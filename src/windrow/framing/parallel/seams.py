@@ -48,6 +48,7 @@ from windrow.framing.parallel.heads import NO_HEAD, NOT_MET, extend_by_heads, re
 from windrow.framing.query import FrameQuery, frames_table
 from windrow.framing.records import DROPPED, FINAL, Batch, Records
 from windrow.framing.state import pack_frames, take_frames, unpack_frames, unpack_state
+from windrow.rows import wire
 from windrow.rows.groups import Directory
 from windrow.rows.query import RowBatch
 
@@ -76,7 +77,7 @@ class ChunkGuess:
         )
         found = unpack_frames(pa.concat_tables([empty, *frames]), framer)
         found.records.group[:] = number[found.records.group]
-        keys = [known[f"by{i}"].combine_chunks() for i in range(by)]
+        keys = [known[wire.key(i)].combine_chunks() for i in range(by)]
         return cls(keys, found, unpack_state([groups, open_frames], framer), heads[0] if heads else None)
 
     @property

@@ -20,6 +20,7 @@ from windrow.aggregates import AggregateFunction, Count, First, Last, Max, Mean,
 from windrow.framing.query import FrameQuery
 from windrow.framing.schemes import Boundary, Gap, Scheme, Threshold
 from windrow.framing.schemes.grid import FARTHEST_CELL, LARGEST_CELL, SMALLEST_CELL, Grid
+from windrow.rows import wire
 from windrow.spark.plans.clock import as_number, distance
 from windrow.spark.plans.sums import whole_sum
 from windrow.spark.resolve.columns import column
@@ -43,7 +44,7 @@ def why_not_native(request: FrameQuery) -> str | None:
 
 def native_frames(df: DataFrame, request: FrameQuery, schema: StructType) -> DataFrame:
     """Compute frames with one ROWS window and one aggregation."""
-    keys = [f"__by{i}" for i in range(len(request.by))]
+    keys = [f"__{wire.key(i)}" for i in range(len(request.by))]
     runs = _runs(_tuples(df, request, keys), request, keys)
     frames = _summed(runs, request, keys).where(_qualifies(request))
     number = F.row_number().over(Window.partitionBy(*keys).orderBy(_RUN)) - 1
@@ -62,10 +63,12 @@ def _tuples(df: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
     hit, takes_part = _hit(scheme, attributes)
     chosen = [column(name).alias(key) for name, key in zip(request.by, keys, strict=True)]
     chosen += [column(request.on).alias("__on")]
-    chosen += [column(name).alias(f"__tie{i}") for i, name in enumerate(request.order_by)]
+    chosen += [column(name).alias(f"__{wire.tie(i)}") for i, name in enumerate(request.order_by)]
     # Ties are ordered as the kernel orders them: by attributes, or by the predicate if there is one.
-    chosen += [attribute.alias(f"__a{i}") for i, attribute in enumerate(attributes)] + [hit.alias("__hit")]
-    chosen += [_value(request, a).alias(f"__v{j}") for j, a in enumerate(request.agg.values()) if a.columns]
+    chosen += [attribute.alias(f"__{wire.attribute(i)}") for i, attribute in enumerate(attributes)] + [
+        hit.alias("__hit")
+    ]
+    chosen += [_value(request, a).alias(f"__{wire.value(j)}") for j, a in enumerate(request.agg.values()) if a.columns]
     return (df if takes_part is None else df.where(takes_part)).select(*chosen)
 
 
@@ -95,7 +98,7 @@ def _runs(tuples: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
     if isinstance(scheme, Boundary):
         for i, (name, grid) in enumerate(scheme.grids.items()):
             labels.append(f"__cell{i}")
-            tuples = tuples.withColumn(labels[-1], cell(column(f"__a{i}"), grid).alias(f"cell_{name}"))
+            tuples = tuples.withColumn(labels[-1], cell(column(f"__{wire.attribute(i)}"), grid).alias(f"cell_{name}"))
     for label in labels:
         breaks = breaks | ~column(label).eqNullSafe(F.lag(label).over(window))
     longest = scheme.gap if isinstance(scheme, Gap) else None
@@ -125,7 +128,7 @@ def _summed(runs: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
         *(F.max(name).alias(name) for name in cells),
     ]
     for j, aggregate in enumerate(request.agg.values()):
-        value = column(f"__v{j}") if aggregate.columns else F.lit(1)
+        value = column(f"__{wire.value(j)}") if aggregate.columns else F.lit(1)
         sums.append(_aggregated(aggregate, value, order, request).alias(f"__r{j}"))
     return runs.groupBy(*keys, _RUN).agg(*sums).withColumn("__complete", F.lit(True))
 

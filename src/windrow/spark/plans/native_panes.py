@@ -13,6 +13,7 @@ from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.aggregates.extremes import LARGEST, SMALLEST
 from windrow.aggregates.pairs import Pair
 from windrow.aggregates.summing import FLOATS
+from windrow.rows import wire
 from windrow.spark.plans.clock import as_integer
 from windrow.spark.plans.shuffle import select_rows
 from windrow.spark.plans.sums import sum_state
@@ -44,7 +45,7 @@ def native_panes(df: DataFrame, request: WindowQuery) -> DataFrame:
     sums: list[Column] = []
     for j, (aggregate, accumulator) in enumerate(zip(request.agg.values(), request.accumulators, strict=True)):
         read = [next(names) for _ in range(aggregate.reads)]
-        sums += _native_state(f"a{j}_", accumulator, read, request.types)
+        sums += _native_state(wire.state(j), accumulator, read, request.types)
     return tuples.withColumn("pane", pane_number(request)).groupBy(*layout.by, "pane").agg(*sums)
 
 

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from windrow.aggregates.engine.states import States
 from windrow.framing.parallel.pieces import MapInArrow, PieceWriter, pieces_in
+from windrow.rows import wire
 from windrow.rows.groups import Directory
 from windrow.rows.ordering import in_larger_tables, read_in_order, whole_instants
 from windrow.rows.query import Layout, Reader
@@ -135,7 +136,7 @@ def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
 
 def windows_of_panes(panes: DataFrame, request: WindowQuery, schema: StructType) -> DataFrame:
     """Combine panes into windows. The panes of a group are brought together and sorted by number alone."""
-    by = [f"by{i}" for i in range(len(request.by))]
+    by = [*wire.keys(len(request.by))]
     together = panes.repartition(*by) if by else panes.repartition(1)
     return together.sortWithinPartitions("pane").mapInArrow(plainly(_combine(request)), schema)
 

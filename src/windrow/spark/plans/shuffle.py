@@ -8,7 +8,7 @@ size of a group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 
 from windrow.framing.parallel.pieces import MapInArrow
 from windrow.framing.query import FrameQuery, frames_table
+from windrow.rows import wire
 from windrow.rows.ordering import in_larger_tables, read_in_order, whole_instants
 from windrow.rows.query import Layout, Query, Reader
 from windrow.spark.failures import plainly
@@ -35,29 +36,16 @@ def shuffle_frames(df: DataFrame, request: FrameQuery, schema: StructType) -> Da
 
 def select_rows(df: DataFrame, request: Query[Any], whole_as: str | None = None) -> tuple[DataFrame, Layout]:
     """Select what the kernel reads, under internal names. If `whole_as` is given, add the whole row under that name."""
-    by = tuple(f"by{i}" for i in range(len(request.by)))
-    ties = tuple(f"tie{i}" for i in range(len(request.order_by)))
-    predicates = {name: f"p_{name}" for name in request.predicates}
-    attributes = {name: f"a{i}" for i, name in enumerate(request.attributes)}
-    values = tuple(None if at is None else f"v{j}" for j, at in enumerate(request.values))
-    chosen = [column(name).alias(at) for name, at in zip(request.by, by, strict=True)]
-    chosen += [column(request.on).alias("on")]
-    chosen += [column(name).alias(at) for name, at in zip(request.order_by, ties, strict=True)]
-    chosen += [condition(request.predicates[name]).alias(at) for name, at in predicates.items()]
-    chosen += [column(name).cast("double").alias(at) for name, at in attributes.items()]
-    chosen += [column(name).alias(at) for name, at in zip(request.values, values, strict=True) if name and at]
+    layout = Layout.on_wire(request)
+    values = zip(request.values, layout.values, strict=True)
+    chosen = [column(name).alias(at) for name, at in zip(request.by, layout.by, strict=True)]
+    chosen += [column(request.on).alias(layout.on)]
+    chosen += [column(name).alias(at) for name, at in zip(request.order_by, layout.order_by, strict=True)]
+    chosen += [condition(predicate).alias(wire.predicate(name)) for name, predicate in request.predicates.items()]
+    chosen += [column(name).cast("double").alias(at) for name, at in layout.attributes.items()]
+    chosen += [column(name).alias(at) for name, at in values if name and at]
     chosen += [F.struct(*map(column, df.columns)).alias(whole_as)] if whole_as else []
-    evaluate = {name: read_column(at) for name, at in predicates.items()}
-    return df.select(*chosen), Layout("on", by, evaluate, attributes, values, ties)
-
-
-def read_column(name: str) -> Callable[[pa.Table], pa.BooleanArray]:
-    """Return a function that reads a predicate which is already evaluated as a column."""
-
-    def read(table: pa.Table) -> pa.BooleanArray:
-        return table.column(name).combine_chunks()
-
-    return read
+    return df.select(*chosen), layout
 
 
 def frame_sorted(request: FrameQuery, layout: Layout) -> MapInArrow:

@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyspark.sql.udtf import SelectedColumn
 
 from windrow.framing.query import FrameQuery
+from windrow.rows import wire
 from windrow.rows.query import Layout
-from windrow.spark.plans.shuffle import read_column
 
 
 @dataclass(frozen=True)
@@ -46,24 +46,19 @@ EARLIEST_AND_LATEST = "TIMESTAMP_NTZ'0001-01-01 00:00:00'", "TIMESTAMP_NTZ'9999-
 
 def select_rows(request: FrameQuery) -> tuple[tuple[Selected, ...], Layout]:
     """Select what the kernel reads, under internal names, with `on` first."""
-    types, scheme = request.types, request.scheme
-    by = [_never_null(_as_is(name, f"by{i}", types[name]), name, "by") for i, name in enumerate(request.by)]
-    ties = [_as_is(name, f"tie{i}", types[name]) for i, name in enumerate(request.order_by)]
-    strict = scheme.nulls == "error"
-    predicates = {name: _condition(text, f"p_{name}", strict) for name, text in scheme.predicates.items()}
-    attributes = {name: _number(name, f"a{i}", strict) for i, name in enumerate(scheme.attributes)}
-    values = [None if name is None else _as_is(name, f"v{j}", types[name]) for j, name in enumerate(request.values)]
-    layout = Layout(
-        "on",
-        tuple(one.name for one in by),
-        {name: read_column(one.name) for name, one in predicates.items()},
-        {name: one.name for name, one in attributes.items()},
-        tuple(None if one is None else one.name for one in values),
-        tuple(one.name for one in ties),
-    )
-    on = _never_null(_as_is(request.on, "on", types[request.on]), request.on, "on")
-    chosen = (on, *by, *ties, *predicates.values(), *attributes.values(), *(one for one in values if one))
-    return chosen, layout
+    layout, types, strict = Layout.on_wire(request), request.types, request.nulls == "error"
+    on = _never_null(_as_is(request.on, layout.on, types[request.on]), request.on, "on")
+    by = [
+        _never_null(_as_is(name, at, types[name]), name, "by") for name, at in zip(request.by, layout.by, strict=True)
+    ]
+    return (
+        on,
+        *by,
+        *(_as_is(name, at, types[name]) for name, at in zip(request.order_by, layout.order_by, strict=True)),
+        *(_condition(text, wire.predicate(name), strict) for name, text in request.predicates.items()),
+        *(_number(name, at, strict) for name, at in layout.attributes.items()),
+        *(_as_is(name, at, types[name]) for name, at in zip(request.values, layout.values, strict=True) if name and at),
+    ), layout
 
 
 def quoted(name: str) -> str:

@@ -28,6 +28,7 @@ from windrow.filling.codec import KIND
 from windrow.filling.filler import Filler
 from windrow.filling.plan import FillPlan
 from windrow.framing.stream import StreamFramer, StreamPlan
+from windrow.rows import wire
 from windrow.rows.clock import Clock
 from windrow.spark.failures import plain_errors
 from windrow.spark.resolve.columns import Columns, arrow_type, column
@@ -154,7 +155,7 @@ class FillLayout:
     def of(cls, framed: DataFrame, tuples: DataFrame, meeting: FillQuery, made_of: FrameStream | None) -> FillLayout:
         """Build the layout of a query."""
         names = framed.columns
-        at = {name: f"c{i}" for i, name in enumerate(names)}
+        at = {name: wire.column(i) for i, name in enumerate(names)}
         in_pieces = framed.isStreaming and "fragment" in at and "final" in at
         roles: dict[str, str | None] = {
             "number": at[meeting.frame], "start": at[meeting.start], "end": at[meeting.end],
@@ -167,10 +168,10 @@ class FillLayout:
             schema = StructType([*tuples.schema.fields, StructField("frame", LongType(), nullable=False)])
         plan = FillPlan(
             meeting.clock,
-            tuple(arrow_type(StructField(f"by{i}", kind), "by") for i, kind in enumerate(meeting.key_types)),
+            tuple(arrow_type(StructField(wire.key(i), kind), "by") for i, kind in enumerate(meeting.key_types)),
             tuple(meeting.accumulators),
-            tuple(f"v{j}" if name else None for j, name in enumerate(meeting.values)),
-            tuple(f"tie{i}" for i in range(len(meeting.order_by))),
+            tuple(wire.value(j) if name else None for j, name in enumerate(meeting.values)),
+            tuple(wire.tie(i) for i in range(len(meeting.order_by))),
             tuple(_travels_as(tuples, meeting)) if not meeting.agg else (),
             tuple(at.values()) if meeting.agg else (),
             of_all,
@@ -198,7 +199,7 @@ class FillLayout:
         clock = self.plan.clock.type
         kinds = {"number": pa.int64(), "start": clock, "end": clock, "fragment": pa.int64(), "final": pa.bool_()}
         whole = {"fragment": pa.array(np.zeros(len(table), np.int64)), "final": pa.array(np.ones(len(table), np.bool_))}
-        named = {f"by{i}": table.column(key) for i, key in enumerate(self.keys)}
+        named = {wire.key(i): table.column(key) for i, key in enumerate(self.keys)}
         for role, kind in kinds.items():
             name = self.roles[role]
             named[role] = whole[role] if name is None else table.column(name).cast(kind)
@@ -247,11 +248,11 @@ def _asked(framed: DataFrame, tuples: DataFrame, meeting: FillQuery, made_of: Fr
 def _travels_as(tuples: DataFrame, meeting: FillQuery) -> list[str]:
     """Return the name under which each column of a row travels: `on` or a key if it equals one, else its own."""
     same = {meeting.on: ("on", meeting.time)}
-    same |= {name: (f"by{i}", meeting.key_types[i]) for i, name in enumerate(meeting.tuple_keys)}
+    same |= {name: (wire.key(i), meeting.key_types[i]) for i, name in enumerate(meeting.tuple_keys)}
     names = []
     for i, field in enumerate(tuples.schema.fields):
         at, kind = same.get(field.name, ("", None))
-        names.append(at if kind == field.dataType else f"c{i}")
+        names.append(at if kind == field.dataType else wire.column(i))
     return names
 
 
@@ -259,21 +260,21 @@ def _tuples(tuples: DataFrame, meeting: FillQuery, sides: FillLayout, buckets: i
     """Pack rows and send them to their buckets."""
     columns = Columns(tuples)
     chosen = {
-        f"by{i}": column(name).cast(kind)
+        wire.key(i): column(name).cast(kind)
         for i, (name, kind) in enumerate(zip(meeting.tuple_keys, meeting.key_types, strict=True))
     }
     chosen["on"] = column(meeting.on).cast(meeting.time)
-    chosen |= {f"tie{i}": column(name) for i, name in enumerate(meeting.order_by)}
+    chosen |= {wire.tie(i): column(name) for i, name in enumerate(meeting.order_by)}
     for j, name in enumerate(meeting.values):
         if name:
-            chosen[f"v{j}"] = column(columns.find(name, "agg"))
+            chosen[wire.value(j)] = column(columns.find(name, "agg"))
     if not meeting.agg:
         chosen = {
             at: column(name) for name, at in zip(tuples.columns, _travels_as(tuples, meeting), strict=True)
         } | chosen
     selected = tuples.select(*(value.alias(name) for name, value in chosen.items()))
-    places = {"on": meeting.on, **{f"by{i}": name for i, name in enumerate(meeting.tuple_keys)}}
-    keys = [F.col(f"by{i}") for i in range(len(meeting.tuple_keys))]
+    places = {"on": meeting.on, **{wire.key(i): name for i, name in enumerate(meeting.tuple_keys)}}
+    keys = [*map(F.col, wire.keys(len(meeting.tuple_keys)))]
     packed = in_buckets(selected, keys, buckets, places, nulls_on)
     return packed.select(
         "bucket", F.lit(False).alias("frames"), "dropped", F.lit(None).cast("binary").alias("open"), "data"
@@ -285,8 +286,8 @@ def _frames(framed: DataFrame, meeting: FillQuery, made_of: FrameStream | None, 
     none, is_frames = F.lit(0).cast("long").alias("dropped"), F.lit(True).alias("frames")
     if made_of:
         return made_of.found().select("bucket", is_frames, none, "open", "data")
-    renamed = framed.select(*(column(name).alias(f"c{i}") for i, name in enumerate(framed.columns)))
-    at = {name: f"c{i}" for i, name in enumerate(framed.columns)}
+    renamed = framed.select(*(column(name).alias(wire.column(i)) for i, name in enumerate(framed.columns)))
+    at = {name: wire.column(i) for i, name in enumerate(framed.columns)}
     keys = [F.col(at[name]).cast(kind) for name, kind in zip(meeting.frame_keys, meeting.key_types, strict=True)]
     required = [*meeting.frame_keys, meeting.frame]
     if not {"fragment", "final"} <= at.keys():
