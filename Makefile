@@ -61,7 +61,7 @@ $(OLDEST)/.installed-$(OLDEST_SPARK): pyproject.toml constraints.txt
 	@scripts/ensure_python.sh $(PYTHON)
 	$(PYTHON) -m venv $(OLDEST)
 	grep -v '^pyspark==' constraints.txt > $(OLDEST)/constraints.txt
-	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $(OLDEST)/constraints.txt \
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c $(OLDEST)/constraints.txt \
 		"pyspark==$(OLDEST_SPARK)" pytest pytest-timeout hypothesis psutil -e ".[redis]"
 	@touch $@
 

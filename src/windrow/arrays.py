@@ -9,19 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-
-def as_objects(column: pa.Array | pa.ChunkedArray) -> Array:
-    """Return Arrow values of any type as Python objects, one per element."""
-    objects = np.empty(len(column), object)
-    for i, value in enumerate(column.to_pylist()):
-        objects[i] = value
-    return objects
-
-
 Array: TypeAlias = npt.NDArray[Any]
-
-
 ALL_VALID = np.empty(0, np.bool_)
+"""The flags of a column without nulls."""
 
 
 class Values(NamedTuple):
@@ -31,14 +21,15 @@ class Values(NamedTuple):
     valid: npt.NDArray[np.bool_]
 
 
-def _side_by_side(columns: Sequence[Values]) -> Values:
+def side_by_side(columns: Sequence[Values]) -> Values:
     """Combine several columns into one; a row with a null in any of them is null."""
     valid = [column.valid for column in columns if column.valid.size]
     both = np.logical_and.reduce(valid) if valid else ALL_VALID
     return Values(np.column_stack([column.numbers for column in columns]), both)
 
 
-def _dtype_of(kind: pa.DataType) -> np.dtype[Any]:
+def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
+    """Return the numpy type in which values of an Arrow type are computed: 64-bit floats or integers."""
     return np.dtype(np.float64 if pa.types.is_floating(kind) else np.int64)
 
 
@@ -87,3 +78,11 @@ def read_numbers(column: pa.Array | pa.ChunkedArray, dtype: np.dtype[Any]) -> Va
         valid = np.asarray(column.is_valid())
         column = column.fill_null(0)
     return Values(np.ascontiguousarray(column.to_numpy(zero_copy_only=False), dtype=dtype), valid)
+
+
+def as_objects(column: pa.Array | pa.ChunkedArray) -> Array:
+    """Return Arrow values of any type as Python objects, one per element."""
+    objects = np.empty(len(column), object)
+    for i, value in enumerate(column.to_pylist()):
+        objects[i] = value
+    return objects

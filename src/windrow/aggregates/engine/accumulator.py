@@ -17,12 +17,12 @@ from windrow.aggregates.engine.value_runs import TooManyValuesError, append, app
 from windrow.arrays import (
     ALL_VALID,
     Values,
-    _dtype_of,
-    _side_by_side,
     as_type,
+    dtype_of,
     is_instant,
     is_number,
     read_numbers,
+    side_by_side,
 )
 from windrow.errors import DataError, TypeMismatchError, quoted
 
@@ -118,7 +118,7 @@ class Accumulator:
     def read(self, *columns: pa.Array | pa.ChunkedArray) -> Values:
         """Read a column, or several side by side, into numbers of the type of the aggregate's state."""
         read = [read_numbers(column, self.dtype) for column in columns]
-        return read[0] if len(read) == 1 else _side_by_side(read)
+        return read[0] if len(read) == 1 else side_by_side(read)
 
     def accumulate(self, states: States, slots: npt.NDArray[np.int64], values: Values) -> None:
         """Add each row's value, in row order, to the frames that contain the row: `slots[i]`, where -1 means none."""
@@ -151,7 +151,7 @@ class Accumulator:
             self._algebra.finish(states.numbers, states.runs, enough, found)
             return pa.array(found.tolist(), self.result)
         if self.aggregate.gives == "number":
-            out = np.zeros(len(states), _dtype_of(self.result))
+            out = np.zeros(len(states), dtype_of(self.result))
             self._algebra.finish(states.numbers, states.runs, enough, out)
             return as_type(pa.array(out, mask=mask), self.result)
         return self._lists(states, enough, mask)
@@ -177,7 +177,7 @@ class Accumulator:
         counted = self.aggregate.gives == "counted list"
         kind = self.result.value_type.field("value").type if counted else self.result.value_type
         room = int(self.aggregate.longest_list(states.seen[rows]).sum())
-        items = np.empty(room, _dtype_of(kind))
+        items = np.empty(room, dtype_of(kind))
         counts = np.empty(room if counted else 0, np.int64)
         lengths = np.zeros(len(states), np.int64)
         used = self._algebra.finish(states.numbers, states.runs, rows, items, counts, lengths)
