@@ -98,8 +98,12 @@ newest: wheel ## a quick run of the wheel on the newest Python and Spark that ar
 	$(WHEEL)/bin/python -m pytest tests/spark/test_versions.py
 
 .PHONY: docs
-docs: venv ## build the documentation into site/; warnings are errors, nothing is loaded from other servers
+docs: pictures ## draw the pictures and build the documentation into site/; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+.PHONY: browse
+browse: venv ## look at all pages of site/ in Chromium, at desktop and phone width: links, pictures, overflow
+	$(BIN)/python scripts/browse_docs.py
 
 bench: java venv $(KERNELS) ## Windrow compared with its peers (makes its data in bench-data/ first)
 	PYTHONPATH=. $(BIN)/python -m benchmarks

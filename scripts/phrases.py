@@ -28,11 +28,10 @@ CHECKED = (
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "catalogue.md", "Makefile", "mkdocs.yml", "pyproject.toml"),
 )
 NOT_YET = (
-    "src",
-    "tests",
-    "catalogue.md",
-    "CONTRIBUTING.md",
-    "scripts/catalogue.py",
+    *("src/windrow/aggregates", "src/windrow/cli", "src/windrow/errors.py", "src/windrow/filling"),
+    *("src/windrow/framing", "src/windrow/planner", "src/windrow/predicates", "src/windrow/rows", "src/windrow/spark"),
+    *("src/windrow/state", "src/windrow/studies", "src/windrow/synopses", "src/windrow/windows"),
+    *("tests", "catalogue.md", "CONTRIBUTING.md", "scripts/catalogue.py"),
 )
 """Folders and files that still have odd phrases. Remove an entry once its texts are rewritten; add none."""
 

@@ -1,4 +1,4 @@
-"""What `import windrow as wr` offers, beside what `test_documents.py` asks of each name."""
+"""The names that `import windrow as wr` offers, apart from what `test_documents.py` checks of each."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Unshowable:
 
 
 class Incomparable:
-    """A value whose comparisons are no truth values, as those of arrays and Columns are not."""
+    """A value whose comparisons have no truth value, as with arrays and Columns."""
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -125,7 +125,7 @@ def tuples_table(tuples: list[Tuple]) -> pa.Table:
 
 
 def under_way(story: Story, batch: int, mark: int) -> pa.Table:
-    """What a stream of frames tells: where the frames start that are behind the watermark and not arrived yet."""
+    """Where frames start that are behind the watermark and have not arrived yet, as a stream of frames reports it."""
     starts: dict[str, int] = {}
     for (group, number), (start, _) in story.frames.items():
         first = min(p.batch for p in story.pieces if (p.group, p.number) == (group, number))

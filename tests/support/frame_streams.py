@@ -48,7 +48,7 @@ class Dictionary(dict[int, bytes]):
 
 
 def table_of(groups: list[Sample]) -> pa.Table:
-    """The tuples of all groups; those of a group are in order, and `position` tells it."""
+    """The tuples of all groups; those of a group are in order, by `position`."""
     rows = [
         {"g": f"g{g}", "on": sample.on[i], **{name: column[i] for name, column in sample.columns.items()}}
         for g, sample in enumerate(groups)

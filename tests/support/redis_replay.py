@@ -1,4 +1,4 @@
-"""A query from one Redis stream to another that goes on from its checkpoint wherever it was stopped: to be killed.
+"""A query from one Redis stream to another that resumes from its checkpoint wherever it was stopped: to be killed.
 
 python redis_replay.py CHECKPOINT URL
 """

@@ -1,4 +1,4 @@
-"""A query over a folder of files that goes on from its checkpoint wherever it was stopped: to be killed by a test.
+"""A query over a folder of files that resumes from its checkpoint wherever it was stopped: to be killed by a test.
 
 python replay.py FOLDER [MASTER]
 """

@@ -149,7 +149,7 @@ AGGREGATES = {
 
 
 def synopses() -> dict[str, Callable[[], Saved]]:
-    """Every synopsis, over a count and over a time where it keeps to both."""
+    """Every synopsis, over a count, over a time, or both if it supports both."""
     found = {}
     for kind in SYNOPSES:
         aggregate = AGGREGATES.get(kind.__name__, wr.sum("x"))

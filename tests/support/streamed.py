@@ -28,7 +28,7 @@ DELAY = 40
 
 
 def in_seconds(scheme: wr.Scheme) -> wr.Scheme:
-    """A scheme over whole numbers as one over timestamps."""
+    """A scheme over integers as one over timestamps."""
     changes: dict[str, Any] = {}
     for name in ("max_gap", "min_duration", "gap"):
         length = getattr(scheme, name, None)

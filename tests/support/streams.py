@@ -1,6 +1,6 @@
 """Small random streams and schemes, the kernels run over them, and what the theory says of them.
 
-Values are small whole numbers, so that conditions are often met exactly at their limit, and `on` often stands still.
+Values are small integers, so that conditions are often met exactly at their limit, and `on` often stands still.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FEWER = settings(max_examples=settings().max_examples // 6)
 INTEGER, FLOAT = Clock.of(pa.int64(), "on"), Clock.of(pa.float64(), "on")
 TYPES = {"x": pa.float64(), "y": pa.float64(), "v": pa.int64(), "position": pa.int64()}
 MEMBERS = (wr.first("position"), wr.last("position"), wr.sum("position"))
-"""Aggregates that tell which tuples are in a frame."""
+"""Aggregates that identify the rows in a frame."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Span(wr.AggregateFunction):
 
 
 class Trail(wr.AggregateFunction):
-    """A user's own aggregate with a state that is no tuple of numbers: the last three values."""
+    """A user's own aggregate with a state that is not a tuple of numbers: the last three values."""
 
     state = pa.list_(pa.float64())
     order_sensitive = True

@@ -1,4 +1,4 @@
-"""What every synopsis must keep to, as functions that the tests of each can call.
+"""The contract of every synopsis, as functions that the tests of each can call.
 
 A `make` is a function without arguments that gives a new synopsis; it is called often, and each must be like the first.
 """
@@ -59,7 +59,7 @@ def assert_rolls_as_it_updates(make: Make, on: Array, x: Array, every: int, tole
 
 
 def assert_saving_changes_nothing(make: Make, on: Array, x: Array, cuts: Sequence[int]) -> None:
-    """A synopsis that is saved and loaded between any two steps goes on as if nothing had happened."""
+    """A synopsis that is saved and loaded between any two steps continues as if nothing had happened."""
     kept, moved = make(), make()
     for piece in pieces(x.size, cuts):
         data = moved.save()
@@ -105,7 +105,7 @@ def assert_exact(make: Make, on: Array, x: Array, every: int = 1, tolerance: flo
 
 
 def assert_memory_is_bounded(make: Make, on: Array, x: Array, at_most: int) -> None:
-    """The memory stays below a bound while the stream goes on for ever."""
+    """The memory stays below a bound however long the stream is."""
     synopsis = make()
     for piece in pieces(x.size, range(0, x.size, 1 + x.size // 20)):
         synopsis.update(on[piece], x[piece])
