@@ -24,7 +24,7 @@ from windrow.framing.query import FrameQuery
 from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.rows.query import Layout
 from windrow.rows.roles import Roles
-from windrow.spark.streams.saved import PieceStore
+from windrow.rows.waiting import MemoryShelf
 
 CLEAR = 150_000
 REPORT = "report, 2012:"
@@ -57,8 +57,8 @@ def in_kernel(table: pa.Table, scheme: wr.Scheme, fragments: bool) -> tuple[Any,
     """Return the filler's buffer statistics, the seconds, and the number of tagged rows."""
     request = FrameQuery(scheme, Roles("ts", (), (), {}, {"ts": table.schema.field("ts").type}))
     hits = {name: (lambda part: part["hit"].combine_chunks()) for name in scheme.predicates}
-    framer = StreamFramer(StreamPlan(request, Layout("on", (), hits, {}, ()), False, fragments), PieceStore())
-    filler = Filler(FillPlan(request.clock, (), (), (), (), ("on",), (), {}, {}), PieceStore())
+    framer = StreamFramer(StreamPlan(request, Layout("on", (), hits, {}, ()), fragments=fragments), MemoryShelf())
+    filler = Filler(FillPlan(request.clock, (), (), (), (), ("on",), (), {}, {}), MemoryShelf())
     dye = table["dye"].to_numpy()
     rows = pa.table({"on": table["ts"], "hit": pa.array(dye > 0.2)})
     tagged, begin = 0, time.perf_counter()

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from fuzz.case import Kind, Mismatch, NotACase
-from fuzz.kinds.stream import Memory
 from fuzz.results import aggregate, agrees, by_definition
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.arrays import ALL_VALID, Values
@@ -19,6 +18,7 @@ from windrow.filling.plan import FillPlan
 from windrow.filling.sweep import Summary, SweepBatch, Tagger
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
+from windrow.rows.waiting import MemoryShelf
 
 AGG = ("count", "count v", "sum v", "first v", "last v", "max v", "mean v")
 COLUMNS = ("by0", "number", "start", "end", "fragment", "final", "c0", "c1", "c2", "c3")
@@ -193,7 +193,7 @@ class FillStream(Kind):
             ("by0", "c0", "c1", "c2", "c3") if names else (), {"start": "c1", "end": "c2", "count": "c3"},
             {"agg": repr(names)}, frames_are_table=parts["known"] == "frames", rows_are_table=parts["known"] == "rows",
         )  # fmt: skip
-        shelf = Memory()
+        shelf = MemoryShelf()
         filler = Filler(plan, shelf)
         filler.take_table(
             [self._rows(parts, None)] if parts["known"] == "rows" else [],

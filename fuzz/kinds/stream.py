@@ -18,22 +18,10 @@ from fuzz.sliding import run as run_windows
 from fuzz.tables import dictionaries
 from windrow.errors import UnsupportedError, WindrowError
 from windrow.framing.stream import StreamFramer, StreamPlan
+from windrow.rows.waiting import MemoryShelf
 from windrow.windows.stream import SlidePlan, StreamSlider
 
 CLOCKS = ("bigint", "timestamp", "timestamp")
-
-
-class Memory(dict[int, bytes]):
-    """An in-memory shelf."""
-
-    def put(self, number: int, data: bytes) -> None:
-        self[number] = bytes(data)
-
-    def read(self, number: int) -> bytes:
-        return self[number]
-
-    def drop(self, number: int) -> None:
-        del self[number]
 
 
 def draw_arrivals(rng: random.Random, parts: dict[str, Any]) -> dict[str, Any]:
@@ -105,7 +93,7 @@ class Stream(Kind):
     def _frames(self, parts: dict[str, Any], late: int) -> list[pa.Table]:
         request = request_of(parts)
         plan = StreamPlan(request, layout_of(request), fragments=parts["fragments"])
-        shelf, tables, seen_late = Memory(), [], 0
+        shelf, tables, seen_late = MemoryShelf(), [], 0
         bucket = StreamFramer(plan, shelf)
         for batch, mark in zip(parts["batches"], rising(parts), strict=True):
             if parts["restarts"]:
@@ -195,7 +183,7 @@ class StreamSlide(Kind):
     def _windows(self, parts: dict[str, Any]) -> list[pa.Table]:
         slide = slide_of(parts)
         plan = SlidePlan(slide, slide_layout(slide))
-        shelf, tables = Memory(), []
+        shelf, tables = MemoryShelf(), []
         bucket = StreamSlider(plan, shelf)
         for batch, mark in zip(parts["batches"], rising(parts), strict=True):
             if parts["restarts"]:

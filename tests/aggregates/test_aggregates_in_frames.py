@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from aggregate_references import is_close
-from fill_streams import Dictionary as FillShelf
-from frame_streams import KINDS, Dictionary, _reads, arrivals, table_of
+from frame_streams import KINDS, _reads, arrivals, table_of
 from streams import FEWER, TYPES, samples
 from windrow.aggregates import BUILTIN
 from windrow.aggregates.engine.accumulator import Accumulator
@@ -35,6 +34,7 @@ from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.rows.clock import Clock
 from windrow.rows.query import Layout, Reader
 from windrow.rows.roles import Roles
+from windrow.rows.waiting import MemoryShelf
 from windrow.testing import example_aggregate
 
 GROWN = [kind for kind in BUILTIN if kind.form != "numbers" or kind.reads > 1]
@@ -76,7 +76,7 @@ def test_a_stream_that_is_saved_at_every_step(kind: type[wr.Scheme], fragments: 
     scheme, table, batches, marks = data.draw(arrivals(kind))
     request, layout = request_for(scheme)
     plan = StreamPlan(request, layout, fragments=fragments)
-    shelf, state, found = Dictionary(), None, []
+    shelf, state, found = MemoryShelf(), None, []
     for rows, mark in zip(batches, marks, strict=True):
         bucket = StreamFramer.load(plan, shelf, state)
         found += bucket.step([table.take(pa.array(rows, pa.int64()))], mark)[0]
@@ -213,7 +213,7 @@ def test_a_fill_of_a_stream_that_is_saved_at_every_step(
     )
     batch_of_frame = [data.draw(st.integers(0, 2)) for _ in frames]
     batch_of_tuple = [data.draw(st.integers(0, 2)) for _ in tuples]
-    shelf, state, found = FillShelf(), None, []
+    shelf, state, found = MemoryShelf(), None, []
     for batch in range(3):
         filler = Filler.load(plan, shelf, state)
         arriving = [(i, *t) for i, t in enumerate(tuples) if batch_of_tuple[i] == batch]

@@ -11,7 +11,6 @@ import pytest
 import fill_streams as filling
 import windows_by_definition as sliding
 import windrow as wr
-from frame_streams import Dictionary
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.aggregates.engine.states import States
 from windrow.arrays import ALL_VALID, Values
@@ -19,6 +18,7 @@ from windrow.errors import DataError, SpecError
 from windrow.filling.filler import Filler
 from windrow.filling.sweep import Summary, SweepBatch
 from windrow.framing.parallel.in_process import Case
+from windrow.rows.waiting import MemoryShelf
 from windrow.windows import Tumbling
 from windrow.windows.stream import StreamSlider
 
@@ -133,7 +133,7 @@ def test_a_limit_is_a_whole_number(most: Any) -> None:
 def slide_over(groups: list[int], most: int, batches: int) -> None:
     """A median over windows of these groups, as a stream gathers them in so many batches."""
     slide = sliding.slide_of([Tumbling(1_000)], {"m": wr.median("v", max_values=most)})
-    bucket = StreamSlider(sliding.plan_of(slide), Dictionary())
+    bucket = StreamSlider(sliding.plan_of(slide), MemoryShelf())
     rows = [sliding.Tuple(g, t, t) for t in range(100) for g in groups]
     size = -(-len(rows) // batches)
     for at in range(0, len(rows), size):
@@ -152,7 +152,7 @@ def test_the_group_of_a_window_with_too_many_values_is_named(batches: int) -> No
 def test_a_filled_frame_with_too_many_values_is_named() -> None:
     plan = filling.plan_for(filling.Story({}, [], [], []), {"m": wr.median("v", max_values=50)})
     rows = filling.tuples_table([filling.Tuple("b", t, t, t, 0) for t in range(100)])
-    filler = Filler(plan, Dictionary())
+    filler = Filler(plan, MemoryShelf())
     with pytest.raises(DataError, match=r"more than 50 .* It is the frame of group 'b' that starts at 2$"):
         filler.step([rows], [filling.pieces_table([filling.Piece("b", 0, 2, 99, 0, True, 0)])], 200, None)
 

@@ -26,12 +26,12 @@ from fill_streams import (
     tuples_table,
     under_way,
 )
-from frame_streams import Dictionary
 from streams import FEWER
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.errors import SourceError
 from windrow.filling import codec
 from windrow.filling.filler import Filler
+from windrow.rows.waiting import MemoryShelf
 
 
 @pytest.mark.parametrize("known", [{}, {"frames_are_table": True}, {"rows_are_table": True}], ids=str)
@@ -95,7 +95,7 @@ def test_nothing_is_held_that_no_frame_can_have(data: st.DataObject) -> None:
 
 
 def test_late_tuples_and_late_frames_are_counted_and_left_out() -> None:
-    filler = Filler(plan_for(NOTHING, {}), Dictionary())
+    filler = Filler(plan_for(NOTHING, {}), MemoryShelf())
     assert filler.step([arrived(3, 12)], [], 10) == []
     assert filler.step([arrived(10, 11)], [frame(0, 10, 12)], 10) == []
     assert filler.counts.late == 2
@@ -104,7 +104,7 @@ def test_late_tuples_and_late_frames_are_counted_and_left_out() -> None:
 
 def test_whole_frames_of_one_number_stay_apart() -> None:
     for batches in ([[(0, 10, 20), (0, 40, 50)]], [[(0, 10, 20)], [(0, 40, 50)]]):
-        filler = Filler(plan_for(NOTHING, AGG), Dictionary())
+        filler = Filler(plan_for(NOTHING, AGG), MemoryShelf())
         found = filler.step([arrived(*range(0, 60, 5))], [], None)
         for some in batches:
             found += filler.step([], [frame(*one) for one in some], None)
@@ -114,7 +114,7 @@ def test_whole_frames_of_one_number_stay_apart() -> None:
 
 
 def test_the_punctuation_of_the_frames_says_what_is_held() -> None:
-    filler = Filler(plan_for(NOTHING, {}), Dictionary())
+    filler = Filler(plan_for(NOTHING, {}), MemoryShelf())
     # A frame is under way from 4 on: what is before it can go, what is in it cannot.
     assert filler.step([arrived(1, 2, 4, 5, 6)], [], 6, told(4)) == []
     assert filler.held.behind.rows == 3
@@ -129,7 +129,7 @@ def test_fragments_let_go_what_whole_frames_would_hold() -> None:
     """The frame of "Framing systems II" that covers everything: whole, all its tuples wait; in pieces, a batch does."""
     most = {}
     for in_pieces in (False, True):
-        filler = Filler(plan_for(NOTHING, {}), Dictionary())
+        filler = Filler(plan_for(NOTHING, {}), MemoryShelf())
         found = []
         for batch in range(20):
             on = range(10 * batch, 10 * batch + 10)
@@ -145,7 +145,7 @@ def test_fragments_let_go_what_whole_frames_would_hold() -> None:
 
 def test_what_was_held_for_nothing_is_found_when_it_has_doubled(tune: Callable[..., object]) -> None:
     tune(rows_per_piece=10)
-    filler = Filler(plan_for(NOTHING, {}), Dictionary())
+    filler = Filler(plan_for(NOTHING, {}), MemoryShelf())
 
     def step(batch: int, groups: str) -> None:
         on = [10 * batch + i for i in range(5)]
@@ -163,11 +163,11 @@ def test_what_was_held_for_nothing_is_found_when_it_has_doubled(tune: Callable[.
 
 def test_a_state_of_another_query_or_a_newer_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_for(NOTHING, {})
-    filler = Filler(plan, Dictionary())
+    filler = Filler(plan, MemoryShelf())
     filler.step([arrived(3)], [], 2)
     state = filler.save()
     with pytest.raises(SourceError, match=r"written with agg=\{\}, and now it is agg="):
-        Filler.load(plan_for(NOTHING, AGG), Dictionary(), state)
+        Filler.load(plan_for(NOTHING, AGG), MemoryShelf(), state)
     monkeypatch.setattr(codec, "VERSION", 0)
     with pytest.raises(SourceError, match="version 2, written by a newer Windrow"):
-        Filler.load(plan, Dictionary(), state)
+        Filler.load(plan, MemoryShelf(), state)

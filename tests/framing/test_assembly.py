@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from fragment_tables import SCHEMA, framings, pieces_of, rows_of, table_of, whole
-from frame_streams import Dictionary
 from windrow.errors import SourceError
 from windrow.framing.assembly import KIND, Assembly, put_together
+from windrow.rows.waiting import MemoryShelf
 from windrow.state.arrow import save_tables
 
 
@@ -41,7 +41,7 @@ def test_a_stream_returns_each_frame_once_when_its_last_missing_fragment_comes(
     pieces = [piece for frame in frames for piece in frame]
     repeats = data.draw(st.lists(st.sampled_from(pieces)))
     arriving = data.draw(st.permutations(pieces + repeats))
-    shelf = Dictionary()
+    shelf = MemoryShelf()
     assembly, found, seen = Assembly(["g"], SCHEMA, shelf), [], []
     while arriving:
         n = data.draw(st.integers(1, len(arriving)))
@@ -69,14 +69,14 @@ def test_a_fragment_past_the_last_one_is_refused() -> None:
 
 
 def test_a_number_that_is_used_again_is_refused_not_taken_for_a_repeat() -> None:
-    assembly = Assembly(["g"], SCHEMA, Dictionary())
+    assembly = Assembly(["g"], SCHEMA, MemoryShelf())
     assert assembly.step([table_of(pieces_of("a", 0, 0, [2]))]).num_rows == 1
     with pytest.raises(wr.DataError, match="its number has been used again"):
         assembly.step([table_of(pieces_of("a", 0, 100, [2]))])
 
 
 def test_a_stream_without_groups_is_assembled_too() -> None:
-    shelf = Dictionary()
+    shelf = MemoryShelf()
     assembly = Assembly([], SCHEMA, shelf)
     first, second = pieces_of("a", 0, 0, [2, 4])
     assert assembly.step([table_of([second])]).num_rows == 0
@@ -89,7 +89,7 @@ def test_a_stream_without_groups_is_assembled_too() -> None:
 def test_a_batch_writes_the_groups_that_it_has_fragments_of() -> None:
     written = []
     for groups in (500, 5_000):
-        shelf = Dictionary()
+        shelf = MemoryShelf()
         assembly = Assembly(["g"], SCHEMA, shelf)
         assembly.step([table_of([piece for g in range(groups) for piece in pieces_of(f"g{g}", 0, 0, [2])])])
         state, before = assembly.save(), set(shelf)
@@ -106,12 +106,12 @@ def test_a_state_of_an_older_version_is_refused_by_its_version() -> None:
     about = {"windrow": '{"version": 2, "plan": {"by": ["g"]}}'}
     state = save_tables(KIND, [pa.table({}).replace_schema_metadata(about), pa.table({}), table_of([])])
     with pytest.raises(SourceError, match="of version 2, written by an older Windrow"):
-        Assembly.load(state, ["g"], SCHEMA, Dictionary())
+        Assembly.load(state, ["g"], SCHEMA, MemoryShelf())
 
 
 def test_columns_of_fragments_may_have_any_name() -> None:
     shelf, names = (
-        Dictionary(),
+        MemoryShelf(),
         ["group" if name == "g" else "below" if name == "total" else name for name in SCHEMA.names],
     )
     schema = table_of([]).rename_columns(names).schema

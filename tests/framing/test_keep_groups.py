@@ -14,18 +14,19 @@ from hypothesis import strategies as st
 import fill_streams as filling
 import windows_by_definition as sliding
 import windrow as wr
-from frame_streams import Dictionary, plan_for
+from frame_streams import plan_for
 from streams import FEWER
 from windrow.filling.filler import Filler
 from windrow.framing.stream import Snapshot, StreamFramer, StreamPlan
 from windrow.rows.group_store import hashes_of
 from windrow.rows.groups import Directory
+from windrow.rows.waiting import MemoryShelf
 from windrow.state.arrow import save_tables, saved_tables
 from windrow.windows import DistinctTimes, Rows, Sliding, Window
 from windrow.windows.stream import SlidePlan, StreamSlider
 
 
-class Counting(Dictionary):
+class Counting(MemoryShelf):
     """A shelf that knows how much is written to it."""
 
     written = 0
@@ -59,7 +60,7 @@ def batches(seed: int, keys: int, n: int, size: int) -> list[tuple[pa.Table, int
 
 def run(bucket: Any, plan: Any, story: list[tuple[pa.Table, int]], *, save: bool, ordered: bool = False) -> list[Any]:
     """The rows of the result; with the state saved and loaded between any two batches, or with everything at hand."""
-    shelf, found, late = Dictionary(), [], 0
+    shelf, found, late = MemoryShelf(), [], 0
     kept, saved = bucket(plan, shelf), None
     for table, mark in story:
         if save:
@@ -118,7 +119,7 @@ def test_windows_are_those_of_a_stream_that_keeps_everything(
 
 
 def step(
-    plan: StreamPlan | SlidePlan, shelf: Dictionary, saved: bytes | None, table: pa.Table, mark: int | None
+    plan: StreamPlan | SlidePlan, shelf: MemoryShelf, saved: bytes | None, table: pa.Table, mark: int | None
 ) -> Any:
     bucket = plan.load(shelf, saved)
     found, _ = bucket.step([table], mark)
@@ -126,7 +127,7 @@ def step(
 
 
 def test_a_group_without_a_frame_is_forgotten_at_once() -> None:
-    shelf, plan = Dictionary(), plan_for(wr.Threshold("hit"))
+    shelf, plan = MemoryShelf(), plan_for(wr.Threshold("hit"))
     bucket, saved, _ = step(plan, shelf, None, rows(range(50), [1] * 50, [True] * 25 + [False] * 25), 5)
     assert bucket.held["groups"] == 25
     bucket, saved, found = step(plan, shelf, saved, rows(range(50), [6] * 50, [False] * 50), 9)
@@ -149,7 +150,7 @@ def test_what_is_written_depends_on_what_changed_and_not_on_all_groups() -> None
 
 def test_a_group_is_forgotten_once_it_had_no_rows_for_long_enough() -> None:
     for keep, numbers in ((None, [0, 1, 2]), (100, [0, 1, 0])):
-        shelf, plan, saved, found = Dictionary(), plan_for(wr.Threshold("hit"), keep_groups=keep), None, []
+        shelf, plan, saved, found = MemoryShelf(), plan_for(wr.Threshold("hit"), keep_groups=keep), None, []
         for t in (10, 60, 400):
             _, saved, _ = step(plan, shelf, saved, rows([1, 1], [t, t + 1], [True, False])[:0], t - 5)
             _, saved, more = step(plan, shelf, saved, rows([1, 1], [t, t + 1], [True, False]), t + 5)
@@ -158,7 +159,7 @@ def test_a_group_is_forgotten_once_it_had_no_rows_for_long_enough() -> None:
 
 
 def test_an_open_frame_keeps_its_group_however_long_it_is_open() -> None:
-    shelf, plan = Dictionary(), plan_for(wr.Threshold("hit"), keep_groups=100)
+    shelf, plan = MemoryShelf(), plan_for(wr.Threshold("hit"), keep_groups=100)
     _, saved, _ = step(plan, shelf, None, rows([1, 1, 1], [1, 2, 3], [True, False, True]), 5)
     _, saved, _ = step(plan, shelf, saved, rows([2], [1_000], [True]), 2_000)
     _, saved, found = step(plan, shelf, saved, rows([1], [3_000], [False]), 3_000)
@@ -166,7 +167,7 @@ def test_an_open_frame_keeps_its_group_however_long_it_is_open() -> None:
 
 
 def test_an_ordered_stream_forgets_where_a_group_was() -> None:
-    shelf, plan = Dictionary(), plan_for(wr.Threshold("hit"), ordered=True, keep_groups=100)
+    shelf, plan = MemoryShelf(), plan_for(wr.Threshold("hit"), ordered=True, keep_groups=100)
     _, saved, _ = step(plan, shelf, None, rows([1, 1], [500, 501], [True, False]), None)
     bucket = plan.load(shelf, saved)
     assert sum(map(len, bucket.step([rows([1], [400], [True])], None)[1])) == 1
@@ -178,7 +179,7 @@ def test_an_ordered_stream_forgets_where_a_group_was() -> None:
 def test_windows_of_rows_are_forgotten_after_long_enough() -> None:
     agg = {"n": wr.count()}
     for keep, counts in ((None, [2, 2]), (100, [2])):
-        shelf, found, saved = Dictionary(), [], None
+        shelf, found, saved = MemoryShelf(), [], None
         slide = sliding.slide_of([Rows(2, 2)], agg)
         plan = SlidePlan(slide, sliding._layout(slide), keep_groups=keep)
         for on in ([10, 11, 12], [], [500]):
@@ -189,7 +190,7 @@ def test_windows_of_rows_are_forgotten_after_long_enough() -> None:
 
 
 def test_groups_that_are_over_leave_the_shelf_in_time() -> None:
-    shelf, plan, saved = Dictionary(), plan_for(wr.Threshold("hit"), keep_groups=50), None
+    shelf, plan, saved = MemoryShelf(), plan_for(wr.Threshold("hit"), keep_groups=50), None
     sizes = []
     for b in range(60):
         keys = np.arange(200) + 200 * b
@@ -218,7 +219,7 @@ def test_a_hash_depends_on_the_key_only(keys: list[tuple[str, int, bool]]) -> No
 
 @pytest.mark.parametrize("fragments", [False, True])
 def test_punctuation_is_that_of_all_groups_though_only_some_are_read(fragments: bool) -> None:
-    rng, shelf = np.random.default_rng(4), Dictionary()
+    rng, shelf = np.random.default_rng(4), MemoryShelf()
     plan, saved = plan_for(wr.Threshold("hit", min_count=2), fragments=fragments), None
     for t in range(0, 400, 10):
         keys = rng.integers(0, 30, 6)
@@ -237,19 +238,19 @@ def test_punctuation_is_that_of_all_groups_though_only_some_are_read(fragments: 
 
 
 def test_an_idle_batch_with_punctuation_reads_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf, plan = Dictionary(), plan_for(wr.Threshold("hit"))
+    shelf, plan = MemoryShelf(), plan_for(wr.Threshold("hit"))
     bucket = StreamFramer(plan, shelf)
     bucket.step([rows(range(50), [1] * 50, [True] * 50)], 5)
     assert len(bucket.unreported()) == 50
     saved = bucket.save()
-    monkeypatch.setattr(Dictionary, "read", lambda self, number: pytest.fail(f"piece {number} was read"))
+    monkeypatch.setattr(MemoryShelf, "read", lambda self, number: pytest.fail(f"piece {number} was read"))
     bucket = StreamFramer.load(plan, shelf, saved)
     bucket.step([], 6)
     assert len(bucket.unreported()) == 50
 
 
 def test_a_filler_forgets_groups_without_frames() -> None:
-    plan, shelf = filling.plan_for(filling.Story({}, [], [], []), {"n": wr.count()}), Dictionary()
+    plan, shelf = filling.plan_for(filling.Story({}, [], [], []), {"n": wr.count()}), MemoryShelf()
     filler, names = Filler(plan, shelf), [f"g{i}" for i in range(200)]
     tuples = filling.tuples_table([filling.Tuple(g, 5, 5, 5, 0) for g in names])
     pieces = [filling.Piece(g, 0, 4, 6, 0, True, 0) for g in names]

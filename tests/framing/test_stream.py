@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from frame_streams import (
-    Dictionary,
     arrivals,
     assembled,
     close,
@@ -24,8 +23,8 @@ from frame_streams import (
 )
 from streams import FEWER
 from windrow.errors import SourceError
-from windrow.framing import stream
-from windrow.framing.stream import StreamFramer
+from windrow.framing.stream import StreamFramer, StreamPlan
+from windrow.rows.waiting import MemoryShelf
 
 
 @each_scheme
@@ -59,7 +58,7 @@ def test_an_ordered_stream_is_framed_at_once(kind: type[wr.Scheme], data: st.Dat
     # A batch may end between two instants only: which of two tied tuples comes first is not for arrival to say.
     places = [i for i in range(1, len(on)) if on[i - 1] < on[i]]
     cuts = sorted(data.draw(st.sets(st.sampled_from(places)))) if places else []
-    bucket, found = StreamFramer(plan, Dictionary()), []
+    bucket, found = StreamFramer(plan, MemoryShelf()), []
     for a, b in pairwise([0, *cuts, len(on)]):
         tables, late = bucket.step([ordered.slice(a, b - a)], None)
         assert not sum(map(len, late))
@@ -73,7 +72,7 @@ def test_an_ordered_stream_is_framed_at_once(kind: type[wr.Scheme], data: st.Dat
 
 
 def test_late_tuples_are_counted_and_handed_back() -> None:
-    bucket = StreamFramer(plan_for(wr.Threshold("hit")), Dictionary())
+    bucket = StreamFramer(plan_for(wr.Threshold("hit")), MemoryShelf())
     bucket.step([tuples(("a", 5, True), ("a", 9, True))], 6)
     found, late = bucket.step([tuples(("a", 6, True), ("a", 7, False), ("b", 2, True))], 8)
     assert [row["on"] for part in late for row in part.to_pylist()] == [6, 2]
@@ -82,14 +81,14 @@ def test_late_tuples_are_counted_and_handed_back() -> None:
 
 
 def test_an_ordered_stream_refuses_what_comes_out_of_order() -> None:
-    bucket = StreamFramer(plan_for(wr.Threshold("hit"), ordered=True), Dictionary())
+    bucket = StreamFramer(plan_for(wr.Threshold("hit"), ordered=True), MemoryShelf())
     bucket.step([tuples(("a", 5, True), ("b", 1, True))], None)
     _, late = bucket.step([tuples(("a", 4, True), ("b", 2, True), ("a", 5, True))], None)
     assert [(row["g"], row["on"]) for part in late for row in part.to_pylist()] == [("a", 4)]
 
 
 def test_a_gap_ends_a_frame_as_soon_as_the_watermark_is_past_it() -> None:
-    bucket = StreamFramer(plan_for(wr.Gap(10)), Dictionary())
+    bucket = StreamFramer(plan_for(wr.Gap(10)), MemoryShelf())
     found, _ = bucket.step([tuples(("a", 5, True), ("b", 14, True))], 14)
     assert not found
     assert bucket.next_event() == 15
@@ -100,7 +99,7 @@ def test_a_gap_ends_a_frame_as_soon_as_the_watermark_is_past_it() -> None:
 
 
 def test_a_frame_is_reported_with_the_tuple_that_makes_it_sure() -> None:
-    bucket = StreamFramer(plan_for(wr.Threshold("hit", min_duration=3), fragments=True), Dictionary())
+    bucket = StreamFramer(plan_for(wr.Threshold("hit", min_duration=3), fragments=True), MemoryShelf())
     assert bucket.step([tuples(("a", 1, True), ("a", 3, True))], 3)[0] == []
     found, _ = bucket.step([tuples(("a", 4, True))], 4)
     assert [(row["start"], row["end"], row["count"], row["final"]) for row in found[0].to_pylist()] == [
@@ -114,7 +113,7 @@ def test_a_frame_is_reported_with_the_tuple_that_makes_it_sure() -> None:
 
 def test_waiting_tuples_lie_in_narrow_pieces(tune: Callable[..., object]) -> None:
     tune(rows_per_piece=10)
-    shelf = Dictionary()
+    shelf = MemoryShelf()
     bucket = StreamFramer(plan_for(wr.Threshold("hit")), shelf)
     bucket.step([tuples(*(("a", t, True) for t in range(60)))], 0)
     before = dict(shelf)
@@ -127,34 +126,34 @@ def test_waiting_tuples_lie_in_narrow_pieces(tune: Callable[..., object]) -> Non
 
 def test_a_state_of_a_newer_version_or_of_another_query_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_for(wr.Threshold("hit"))
-    bucket = StreamFramer(plan, Dictionary())
+    bucket = StreamFramer(plan, MemoryShelf())
     bucket.step([tuples(("a", 5, True))], 6)
     state = bucket.save()
     other = plan_for(wr.Threshold("hit", min_count=2))
     with pytest.raises(SourceError, match=r"written with scheme=Threshold\('`hit`'\), and now it is .*min_count=2"):
-        StreamFramer.load(other, Dictionary(), state)
+        StreamFramer.load(other, MemoryShelf(), state)
     with pytest.raises(SourceError, match="fragments=False"):
-        StreamFramer.load(plan_for(wr.Threshold("hit"), fragments=True), Dictionary(), state)
-    monkeypatch.setattr(stream, "VERSION", 0)
+        StreamFramer.load(plan_for(wr.Threshold("hit"), fragments=True), MemoryShelf(), state)
+    monkeypatch.setattr(StreamPlan, "version", 0)
     with pytest.raises(SourceError, match="version 3, written by a newer Windrow"):
-        StreamFramer.load(plan, Dictionary(), state)
-    monkeypatch.setattr(stream, "VERSION", 4)
+        StreamFramer.load(plan, MemoryShelf(), state)
+    monkeypatch.setattr(StreamPlan, "version", 4)
     with pytest.raises(SourceError, match="version 3, written by an older Windrow"):
-        StreamFramer.load(plan, Dictionary(), state)
+        StreamFramer.load(plan, MemoryShelf(), state)
 
 
 # The worked behaviour of "Capturing episodes" (2012), 4.2, and of "Framing systems II".
 
 
 def test_nothing_is_framed_before_punctuation_and_then_in_order() -> None:
-    bucket = StreamFramer(plan_for(wr.Threshold("hit", min_count=2)), Dictionary())
+    bucket = StreamFramer(plan_for(wr.Threshold("hit", min_count=2)), MemoryShelf())
     assert bucket.step([tuples(("a", 4, False), ("a", 2, True), ("a", 7, True), ("a", 3, True))], None)[0] == []
     assert pieces(bucket.step([tuples(("a", 1, True), ("a", 6, True))], 5)[0]) == [(0, 1, 3, 3, 0, True)]
     assert pieces(bucket.step([tuples(("a", 8, False))], 8)[0]) == [(1, 6, 7, 2, 0, True)]
 
 
 def test_a_long_frame_is_reported_at_each_punctuation_under_one_number() -> None:
-    bucket = StreamFramer(plan_for(wr.Threshold("hit", min_count=20), fragments=True), Dictionary())
+    bucket = StreamFramer(plan_for(wr.Threshold("hit", min_count=20), fragments=True), MemoryShelf())
     told = []
     for punctuation in range(10, 60, 10):
         arrived = tuples(*(("a", t, t < 45) for t in range(punctuation - 9, punctuation + 1)))
@@ -170,14 +169,14 @@ def test_a_long_frame_is_reported_at_each_punctuation_under_one_number() -> None
 
 
 def test_a_frame_that_ends_exactly_on_a_punctuation_is_told_by_the_next() -> None:
-    bucket = StreamFramer(plan_for(wr.Threshold("hit"), fragments=True), Dictionary())
+    bucket = StreamFramer(plan_for(wr.Threshold("hit"), fragments=True), MemoryShelf())
     assert pieces(bucket.step([tuples(("a", 1, True), ("a", 2, True))], 2)[0]) == [(0, 1, 2, 2, 0, False)]
     assert pieces(bucket.step([tuples(("a", 3, False))], 3)[0]) == [(0, None, None, 0, 1, True)]
 
 
 def test_on_and_off_segments_of_any_minimum_come_in_fragments_too() -> None:
     scheme = wr.Threshold("hit", min_count=3, segments=True)
-    bucket = StreamFramer(plan_for(scheme, fragments=True), Dictionary())
+    bucket = StreamFramer(plan_for(scheme, fragments=True), MemoryShelf())
     hits = [False, False, True, False, True, True, True, True, False]
     told = []
     for at in range(0, 9, 3):
@@ -192,7 +191,7 @@ def test_on_and_off_segments_of_any_minimum_come_in_fragments_too() -> None:
 
 
 def test_each_group_has_its_own_frames_and_one_punctuation_serves_all() -> None:
-    bucket = StreamFramer(plan_for(wr.Threshold("hit")), Dictionary())
+    bucket = StreamFramer(plan_for(wr.Threshold("hit")), MemoryShelf())
     arrived = tuples(("a", 1, True), ("b", 1, False), ("b", 2, True), ("a", 3, False), ("b", 4, False))
     found, _ = bucket.step([arrived], 4)
     assert sorted((row["g"], row["start"], row["closed_at"]) for row in found[0].to_pylist()) == [

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windrow as wr
-from frame_streams import AGG, KINDS, Dictionary, _reads, arrivals
+from frame_streams import AGG, KINDS, _reads, arrivals
 from streams import FEWER
 from windrow.framing.migration import OldBucket, empty_share, furthest, take_over
 from windrow.framing.query import FrameQuery
@@ -19,6 +19,7 @@ from windrow.framing.schemes import SCHEMES
 from windrow.framing.stream import StreamPlan
 from windrow.rows.query import Layout
 from windrow.rows.roles import Roles
+from windrow.rows.waiting import MemoryShelf
 
 each_scheme = pytest.mark.parametrize("kind", SCHEMES, ids=lambda kind: kind.__name__)
 
@@ -28,7 +29,7 @@ class Query:
 
     def __init__(self, plan: Any, buckets: int) -> None:
         self.plan = plan
-        self.shelves = [Dictionary() for _ in range(buckets)]
+        self.shelves = [MemoryShelf() for _ in range(buckets)]
         self.states: list[bytes | None] = [None] * buckets
 
     def step(self, table: pa.Table, mark: int | None) -> list[dict[str, Any]]:
@@ -52,7 +53,7 @@ class Query:
         new = Query(plan or self.plan, buckets)
         shelved = zip(self.shelves, self.states, strict=True)
         kind, version = self.plan.kind, self.plan.version
-        old = [OldBucket.read(state, shelf, shelf.waiting, kind, version) for shelf, state in shelved if state]
+        old = [OldBucket.read(state, shelf, shelf, kind, version) for shelf, state in shelved if state]
         shares = (
             [(b, empty_share(furthest(bucket.about for bucket in old), buckets)) for b in range(buckets)] if old else []
         )
@@ -128,4 +129,4 @@ def test_a_state_for_another_number_of_buckets_is_refused() -> None:
     plan = plan_for(wr.Gap(5))
     share = empty_share({"version": 2, "plan": plan.fingerprint, "watermark": 1}, 4)
     with pytest.raises(wr.SpecError, match="initial: the state was migrated to 4 buckets, but the query has 5"):
-        take_over(plan.load(Dictionary(), None), share, 5)
+        take_over(plan.load(MemoryShelf(), None), share, 5)

@@ -20,12 +20,13 @@ import windows_by_definition as sliding
 import windrow as wr
 from bare_states import bare_state
 from decoded_states import decoded
-from frame_streams import Dictionary, plan_for
+from frame_streams import plan_for
 from saved_states import Saved
 from windrow.errors import SourceError
 from windrow.filling.filler import Filler
 from windrow.framing.stream import Snapshot, StreamFramer
 from windrow.rows.group_store import KIND as GROUPS
+from windrow.rows.waiting import MemoryShelf
 from windrow.state.arrow import save_tables, saved_tables
 from windrow.state.header import kind_of, seal, unseal
 from windrow.synopses import Retention, TwoStacks
@@ -92,7 +93,7 @@ def test_a_state_with_a_newer_header_is_refused_by_its_version() -> None:
 
 def test_a_waiting_piece_must_be_the_one_that_was_put_there(tune: Callable[..., object]) -> None:
     tune(rows_per_piece=4)
-    shelf = Dictionary()
+    shelf = MemoryShelf()
     bucket = StreamFramer(plan_for(wr.Threshold("hit")), shelf)
     bucket.step([saved_states.MORE], 0)
     shelf[0], shelf[1] = shelf[1], shelf[0]
@@ -105,10 +106,10 @@ def test_a_bucket_from_before_headers_is_refused_by_its_version() -> None:
     windows = sliding.plan_of(sliding.slide_of([Tumbling(10)], {"n": wr.count(), "median": wr.median("v")}))
     filled = filling.plan_for(filling.Story({}, [], [], []), {"n": wr.count()})
     for kind, load in (
-        ("frames", lambda data: StreamFramer.load(framing, Dictionary(), data)),
+        ("frames", lambda data: StreamFramer.load(framing, MemoryShelf(), data)),
         ("frames", Snapshot),
-        ("slide", lambda data: StreamSlider.load(windows, Dictionary(), data)),
-        ("fill", lambda data: Filler.load(filled, Dictionary(), data)),
+        ("slide", lambda data: StreamSlider.load(windows, MemoryShelf(), data)),
+        ("fill", lambda data: Filler.load(filled, MemoryShelf(), data)),
     ):
         with pytest.raises(SourceError, match="a state of version 1, written by an older Windrow"):
             load(bare_state(kind))

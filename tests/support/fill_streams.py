@@ -8,11 +8,11 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import windrow as wr
-from frame_streams import Dictionary
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.filling.filler import Filler
 from windrow.filling.plan import FillPlan
 from windrow.rows.clock import Clock
+from windrow.rows.waiting import MemoryShelf
 
 CLOCK = Clock.of(pa.int64(), "on")
 
@@ -136,7 +136,7 @@ def under_way(story: Story, batch: int, mark: int) -> pa.Table:
 
 def filled(story: Story, plan: FillPlan, *, finish: bool = True) -> tuple[list[dict[str, Any]], Filler]:
     """The rows of the result, with the state saved and loaded between any two batches."""
-    shelf = Dictionary()
+    shelf = MemoryShelf()
     filler = Filler(plan, shelf)
     filler.take_table(
         [tuples_table(story.tuples)] if plan.rows_are_table else [],

@@ -18,6 +18,7 @@ from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.rows.clock import LARGEST
 from windrow.rows.query import Layout, Reader
 from windrow.rows.roles import Roles
+from windrow.rows.waiting import MemoryShelf
 
 AGG = {"n": wr.count("v"), "first": wr.first("v"), "last": wr.last("v"), "sum": wr.sum("v"), "spread": wr.variance("v")}
 
@@ -26,25 +27,6 @@ KINDS = TYPES | {"on": pa.int64(), "g": pa.string(), "hit": pa.bool_(), "stop": 
 
 
 each_scheme = pytest.mark.parametrize("kind", SCHEMES, ids=lambda kind: kind.__name__)
-
-
-class Dictionary(dict[int, bytes]):
-    """A shelf in memory."""
-
-    @property
-    def waiting(self) -> set[int]:
-        """The pieces of waiting rows; those of groups have numbers below 0."""
-        return {number for number in self if number >= 0}
-
-    def put(self, number: int, data: bytes) -> None:
-        assert number not in self
-        self[number] = data
-
-    def read(self, number: int) -> bytes:
-        return self[number]
-
-    def drop(self, number: int) -> None:
-        del self[number]
 
 
 def table_of(groups: list[Sample]) -> pa.Table:
@@ -93,13 +75,13 @@ def arrivals(draw: st.DrawFn, kind: type[wr.Scheme]) -> tuple[wr.Scheme, pa.Tabl
 
 def streamed(plan: StreamPlan, table: pa.Table, batches: list[list[int]], marks: list[int]) -> list[dict[str, Any]]:
     """The rows of the result, with the state saved and loaded between any two batches."""
-    shelf, state, found = Dictionary(), None, []
+    shelf, state, found = MemoryShelf(), None, []
     for rows, mark in zip(batches, marks, strict=True):
         bucket = StreamFramer.load(plan, shelf, state)
         tables, late = bucket.step([table.take(pa.array(rows, pa.int64()))], mark)
         assert sum(part.num_rows for part in late) == 0
         assert bucket.arrivals.waiting.rows == sum(1 for r in _so_far(batches, rows) if table["on"][r].as_py() > mark)
-        assert shelf.waiting == {piece.number for piece in bucket.arrivals.waiting.pieces}
+        assert {number for number in shelf if number >= 0} == {piece.number for piece in bucket.arrivals.waiting.pieces}
         assert bucket.next_event() is None or bucket.next_event() > mark
         if plan.fragments:
             assert len(bucket.framer.report().frames) == 0, "a frame that is sure was not reported"

@@ -14,11 +14,11 @@ import fill_streams as filling
 import fragment_tables as assembling
 import windows_by_definition as sliding
 import windrow as wr
-from frame_streams import Dictionary, plan_for, tuples
+from frame_streams import plan_for, tuples
 from windrow.filling.filler import Filler
 from windrow.framing.assembly import Assembly
 from windrow.framing.stream import StreamFramer
-from windrow.rows.waiting import ROWS, piece_of
+from windrow.rows.waiting import ROWS, MemoryShelf, piece_of
 from windrow.state.arrow import save_tables
 from windrow.synopses import SYNOPSES, Accuracy, BernoulliSample, Retention, Synopsis
 from windrow.windows import DistinctTimes, Rows, Sliding, Tumbling
@@ -33,7 +33,7 @@ class Saved:
     data: bytes
     load: Callable[[bytes], Any]
     use: Callable[[Any], Any] = lambda loaded: None
-    shelf: Dictionary = field(default_factory=Dictionary)
+    shelf: MemoryShelf = field(default_factory=MemoryShelf)
 
 
 MORE = tuples(*((g, t, t % 7 != 0) for g in "abc" for t in range(8, 40)))
@@ -41,7 +41,7 @@ MORE = tuples(*((g, t, t % 7 != 0) for g in "abc" for t in range(8, 40)))
 
 def frames(scheme: wr.Scheme, **options: bool) -> Saved:
     """A bucket of frames with groups, open frames and waiting rows."""
-    shelf, plan = Dictionary(), plan_for(scheme, **options)
+    shelf, plan = MemoryShelf(), plan_for(scheme, **options)
     bucket = StreamFramer(plan, shelf)
     arrived = [tuples(("a", 5, True), ("b", 6, True), ("a", 7, False), ("c", 7, True), ("b", 9, True))]
     bucket.step(arrived, None if plan.ordered else 7)
@@ -52,12 +52,12 @@ def frames(scheme: wr.Scheme, **options: bool) -> Saved:
         return [*found, *loaded.finish()]
 
     saved = bucket.save()
-    return Saved("frames", saved, lambda data: StreamFramer.load(plan, Dictionary(shelf), data), use, shelf)
+    return Saved("frames", saved, lambda data: StreamFramer.load(plan, MemoryShelf(shelf), data), use, shelf)
 
 
 def slide(windows: list[wr.windows.Window], agg: dict[str, Any], **options: Any) -> Saved:
     """A bucket of windows with panes."""
-    shelf, plan = Dictionary(), sliding.plan_of(sliding.slide_of(windows, agg, **options))
+    shelf, plan = MemoryShelf(), sliding.plan_of(sliding.slide_of(windows, agg, **options))
     bucket = StreamSlider(plan, shelf)
     early = [sliding.Tuple(g, t, t - 20) for t in range(20) for g in range(3)]
     bucket.step([sliding.table_of(early)], 15)
@@ -69,12 +69,12 @@ def slide(windows: list[wr.windows.Window], agg: dict[str, Any], **options: Any)
         return [*found, *loaded.finish()]
 
     saved = bucket.save()
-    return Saved("slide", saved, lambda data: StreamSlider.load(plan, Dictionary(shelf), data), use, shelf)
+    return Saved("slide", saved, lambda data: StreamSlider.load(plan, MemoryShelf(shelf), data), use, shelf)
 
 
 def fill(agg: dict[str, Any]) -> Saved:
     """A bucket with open frames, one of them in pieces, and rows that wait."""
-    shelf, plan = Dictionary(), filling.plan_for(filling.Story({}, [], [], []), agg)
+    shelf, plan = MemoryShelf(), filling.plan_for(filling.Story({}, [], [], []), agg)
     filler = Filler(plan, shelf)
     rows = filling.tuples_table([filling.Tuple(g, t, t, t, 0) for g in "ab" for t in range(12)])
     pieces = [filling.Piece("a", 0, 1, 5, 0, False, 0), filling.Piece("b", 0, 2, 9, 0, True, 0)]
@@ -86,12 +86,12 @@ def fill(agg: dict[str, Any]) -> Saved:
         loaded.save()
         return [*found, *loaded.finish()]
 
-    return Saved("fill", filler.save(), lambda data: Filler.load(plan, Dictionary(shelf), data), use)
+    return Saved("fill", filler.save(), lambda data: Filler.load(plan, MemoryShelf(shelf), data), use)
 
 
 def assemble() -> Saved:
     """Pieces of frames whose last one has not come."""
-    shelf, (*early, last) = Dictionary(), assembling.pieces_of("a", 0, 0, [2, 3, 1])
+    shelf, (*early, last) = MemoryShelf(), assembling.pieces_of("a", 0, 0, [2, 3, 1])
     assembly = Assembly(["g"], assembling.SCHEMA, shelf)
     assembly.step([assembling.table_of(early)])
 
@@ -102,7 +102,7 @@ def assemble() -> Saved:
         return found
 
     def load(data: bytes) -> Assembly:
-        return Assembly.load(data, ["g"], assembling.SCHEMA, Dictionary(shelf))
+        return Assembly.load(data, ["g"], assembling.SCHEMA, MemoryShelf(shelf))
 
     return Saved("assemble", assembly.save(), load, use, shelf)
 

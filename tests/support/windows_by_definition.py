@@ -9,13 +9,13 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import windrow as wr
-from fill_streams import Dictionary
 from streams import Span, Trail
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.rows.clock import Clock
 from windrow.rows.ordering import read_in_order
 from windrow.rows.query import Layout, Reader
 from windrow.rows.roles import Roles
+from windrow.rows.waiting import MemoryShelf
 from windrow.windows import DistinctTimes, Landmark, Rows, Sliding, Window
 from windrow.windows.gather import Gatherer
 from windrow.windows.query import WindowOptions, WindowQuery
@@ -249,7 +249,7 @@ def valued(values: list[Any]) -> st.SearchStrategy[list[Tuple]]:
 
 def windows_kept(tuples: list[Tuple], windows: list[Window], agg: dict[str, Any], kind: pa.DataType, **options: Any):
     """The windows of a stream of one batch, as a table; or what it refuses them with."""
-    bucket = StreamSlider(plan_of(slide_of(windows, agg, kind, **options)), Dictionary())
+    bucket = StreamSlider(plan_of(slide_of(windows, agg, kind, **options)), MemoryShelf())
     found = [*bucket.step([table_of(tuples, kind)], None)[0], *bucket.finish()]
     return pa.concat_tables(found).sort_by([("window", "ascending"), ("g", "ascending"), ("end", "ascending")])
 

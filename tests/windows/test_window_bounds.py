@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 import windrow as wr
-from fill_streams import Dictionary
 from windrow.errors import DataError, SpecError
 from windrow.rows.clock import LARGEST, Clock
 from windrow.rows.ordering import read_in_order
 from windrow.rows.query import Layout, Reader
 from windrow.rows.roles import Roles
+from windrow.rows.waiting import MemoryShelf
 from windrow.windows.changes import Changes
 from windrow.windows.gather import Gatherer, pane_numbers
 from windrow.windows.query import WindowOptions, WindowQuery
@@ -139,13 +139,13 @@ def test_lists_with_nan_are_not_reported_again() -> None:
 def test_a_window_is_complete_by_the_same_rule_when_a_stream_is_flushed() -> None:
     kind = pa.timestamp("us", "UTC")
     slide, layout = asked(kind, wr.Tumbling("10 seconds"))
-    stream = StreamSlider(SlidePlan(slide, layout), Dictionary())
+    stream = StreamSlider(SlidePlan(slide, layout), MemoryShelf())
     on = pa.array([5_000_000, 15_000_000]).cast(kind)
     rows, _ = stream.step([pa.table({"t": on})], -45_000_000)
     assert not rows
     flushed = pa.concat_tables(stream.finish())
     assert flushed["complete"].to_pylist() == [True, False]
-    watermarked = StreamSlider(SlidePlan(slide, layout), Dictionary())
+    watermarked = StreamSlider(SlidePlan(slide, layout), MemoryShelf())
     watermarked.step([pa.table({"t": on})], None)
     rows, _ = watermarked.step([], 20_000_000)
     assert pa.concat_tables(rows)["complete"].to_pylist() == [True, True]

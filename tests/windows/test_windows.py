@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windrow as wr
-from fill_streams import Dictionary
 from streams import FEWER
 from windows_by_definition import (
     AGG,
@@ -48,6 +47,7 @@ from windrow.errors import DataError, SourceError, SpecError, UnsupportedError
 from windrow.rows.clock import Clock
 from windrow.rows.query import Layout, Reader
 from windrow.rows.roles import Roles
+from windrow.rows.waiting import MemoryShelf
 from windrow.windows import DistinctTimes, Landmark, Rows, Sliding, Tumbling, Window
 from windrow.windows.gather import Gatherer
 from windrow.windows.query import WindowOptions, WindowQuery
@@ -92,7 +92,7 @@ def test_a_stream_has_the_windows_of_the_definition(story, windows: list[Window]
     tuples, batches, marks = story
     agg = FREE if free else AGG
     plan = plan_of(slide_of(windows, agg, empty=empty))
-    shelf, saved, found = Dictionary(), None, []
+    shelf, saved, found = MemoryShelf(), None, []
     for batch, mark in zip(batches, marks, strict=True):
         bucket = StreamSlider.load(plan, shelf, saved)
         rows, late = bucket.step([table_of(batch)], mark)
@@ -112,7 +112,7 @@ def test_a_stream_has_the_windows_of_the_definition(story, windows: list[Window]
 def test_a_stream_without_groups_starts_again_when_all_its_windows_are_reported() -> None:
     kinds = WindowOptions({"w": Tumbling(10)}, named=False)
     slide = WindowQuery(kinds, Roles("on", (), (), {"n": wr.count()}, TYPES))
-    plan, shelf = SlidePlan(slide, Layout("on", (), {}, {}, tuple(slide.values))), Dictionary()
+    plan, shelf = SlidePlan(slide, Layout("on", (), {}, {}, tuple(slide.values))), MemoryShelf()
     bucket = StreamSlider(plan, shelf)
     assert bucket.step([table_of([Tuple(0, 3, 1)])], 20)[0][0]["n"].to_pylist() == [1]
     again = StreamSlider.load(plan, shelf, bucket.save())
@@ -124,7 +124,7 @@ def test_a_stream_without_groups_starts_again_when_all_its_windows_are_reported(
 def test_an_ordered_stream_has_the_windows_of_a_table(tuples: list[Tuple], windows: list[Window], cuts) -> None:
     plan = plan_of(slide_of(windows, AGG), ordered=True)
     rest = sorted(tuples, key=lambda u: u.on)
-    shelf, saved, found = Dictionary(), None, []
+    shelf, saved, found = MemoryShelf(), None, []
     for on in [*sorted(cuts), 1_000]:
         batch = [u for u in rest if u.on <= on]
         rest = rest[len(batch) :]
@@ -159,7 +159,7 @@ def test_windows_that_a_synopsis_keeps_are_the_same(synopsis: str, story, kinds:
     agg = {"n": wr.count(), "median": wr.median("v"), "total": wr.sum("v"), "mean": wr.mean("v")}
     if kinds:
         plan = plan_of(slide_of(kinds, agg, using={EXACT[synopsis]: wr.Keep(synopsis)}))
-        shelf, saved, found = Dictionary(), None, []
+        shelf, saved, found = MemoryShelf(), None, []
         for batch, mark in zip(batches, marks, strict=True):
             bucket = StreamSlider.load(plan, shelf, saved)
             found += bucket.step([table_of(batch)], mark)[0]
@@ -191,7 +191,7 @@ def test_a_synopsis_puts_rows_at_fractions_into_the_windows_that_panes_do(synops
     for using in ({}, {"using": {"a": wr.Keep(synopsis)}}):
         kinds = WindowOptions({"w": Sliding(2, every=1)}, named=False, **using)
         slide = WindowQuery(kinds, Roles("on", ("g",), (), agg, {"g": INT64, "on": pa.float64(), "v": pa.float64()}))
-        bucket = StreamSlider(plan_of(slide), Dictionary())
+        bucket = StreamSlider(plan_of(slide), MemoryShelf())
         found.append(pa.concat_tables([*bucket.step([rows], None)[0], *bucket.finish()]).sort_by("end").to_pylist())
     assert found[0] == found[1]
     assert len(found[0]) > 8
@@ -250,7 +250,7 @@ def test_a_synopsis_that_counts_has_no_answer_for_a_window_that_the_end_cut() ->
 def test_quantiles_within_a_stated_error(keep: wr.Keep, window: Window) -> None:
     rng = np.random.default_rng(2)
     tuples = [Tuple(0, i, int(v)) for i, v in enumerate(rng.integers(0, 1_000, 3_000))]
-    bucket = StreamSlider(plan_of(slide_of([window], QUANTILE, using={"q": keep})), Dictionary())
+    bucket = StreamSlider(plan_of(slide_of([window], QUANTILE, using={"q": keep})), MemoryShelf())
     rows = bucket.step([table_of(tuples)], 2_900)[0]
     assert len(rows[0]) > 20
     for found in rows[0].to_pylist():
@@ -262,7 +262,9 @@ def test_quantiles_within_a_stated_error(keep: wr.Keep, window: Window) -> None:
 
 
 def test_nulls_are_tuples_that_a_count_of_values_misses() -> None:
-    bucket = StreamSlider(plan_of(slide_of([Rows(5)], QUANTILE, using={"q": wr.Keep("ArasuMankuFixed")})), Dictionary())
+    bucket = StreamSlider(
+        plan_of(slide_of([Rows(5)], QUANTILE, using={"q": wr.Keep("ArasuMankuFixed")})), MemoryShelf()
+    )
     with pytest.raises(DataError, match="column 'v' has nulls, which count as tuples"):
         bucket.step([table_of([Tuple(0, 1, None)])], 5)
 
@@ -290,7 +292,7 @@ def test_unknown_synopses_are_refused() -> None:
 
 def test_a_group_that_is_over_is_forgotten() -> None:
     plan = plan_of(slide_of([Sliding(10, 5)], FREE))
-    shelf = Dictionary()
+    shelf = MemoryShelf()
     bucket = StreamSlider(plan, shelf)
     bucket.step([table_of([Tuple(1, 3, 1), Tuple(2, 100, 1)])], 50)
     again = StreamSlider.load(plan, shelf, bucket.save())
@@ -299,7 +301,7 @@ def test_a_group_that_is_over_is_forgotten() -> None:
 
 
 def test_late_tuples_are_counted_and_left_out() -> None:
-    bucket = StreamSlider(plan_of(slide_of([Tumbling(10)], FREE)), Dictionary())
+    bucket = StreamSlider(plan_of(slide_of([Tumbling(10)], FREE)), MemoryShelf())
     bucket.step([table_of([Tuple(1, 3, 1)])], 5)
     rows, late = bucket.step([table_of([Tuple(1, 5, 1), Tuple(1, 6, 1)])], 20)
     assert [table["on"].to_pylist() for table in late] == [[5]]
@@ -308,15 +310,15 @@ def test_late_tuples_are_counted_and_left_out() -> None:
 
 
 def test_a_state_of_other_windows_is_refused() -> None:
-    bucket = StreamSlider(plan_of(slide_of([Tumbling(10)], FREE)), Dictionary())
+    bucket = StreamSlider(plan_of(slide_of([Tumbling(10)], FREE)), MemoryShelf())
     bucket.step([table_of([Tuple(1, 3, 1)])], 5)
     with pytest.raises(SourceError, match="windows="):
-        StreamSlider.load(plan_of(slide_of([Tumbling(20)], FREE)), Dictionary(), bucket.save())
+        StreamSlider.load(plan_of(slide_of([Tumbling(20)], FREE)), MemoryShelf(), bucket.save())
 
 
 def test_a_landmark_keeps_one_pane_of_what_is_over() -> None:
     slide = slide_of([Landmark(1)], {"n": wr.count(), "median": wr.median("v")})
-    bucket = StreamSlider(plan_of(slide), Dictionary())
+    bucket = StreamSlider(plan_of(slide), MemoryShelf())
     for i in range(100):
         rows, _ = bucket.step([table_of([Tuple(1, i, i)])], i)
         assert bucket.slider.panes.group.size <= 2

@@ -7,7 +7,6 @@ their aggregates, and the result columns of the open frames. The buffered rows a
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any
 
@@ -19,7 +18,7 @@ from windrow.filling.open_frames import Spans
 from windrow.filling.plan import FillPlan
 from windrow.filling.sweep import Placed
 from windrow.rows.waiting import Shelf
-from windrow.state.arrow import about_of, check_state, columns_of, fields_of, save_tables, saved_tables
+from windrow.state.arrow import about_of, check_state, columns_of, described, fields_of, save_tables, saved_tables
 from windrow.state.checks import check_indices, check_that, reading
 
 VERSION = 2
@@ -42,7 +41,7 @@ def save_held(held: Held) -> bytes:
     for j, states in enumerate(held.open.states):
         open_frames |= states.columns(f"aggregate{j}.")
     tables = [
-        groups.replace_schema_metadata({"windrow": json.dumps(about)}),
+        described(groups, about),
         held.ahead.index(),
         held.behind.index(),
         pa.table(columns_of("", under_way)),

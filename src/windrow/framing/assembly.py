@@ -7,7 +7,6 @@ number but different content mean that groups have been mixed, which is an error
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from windrow.rows.clock import Clock
 from windrow.rows.group_store import DUE, GONE, HASH, NO_EVENT, Entries, GroupStore, follow, hashes_of
 from windrow.rows.groups import Directory
 from windrow.rows.waiting import Shelf
-from windrow.state.arrow import about_of, check_state, save_tables, saved_tables
+from windrow.state.arrow import about_of, check_state, described, save_tables, saved_tables
 from windrow.state.checks import reading
 from windrow.tuning import Tuning, current_tuning
 
@@ -245,8 +244,8 @@ class Assembly:
     def save(self) -> bytes:
         """Write the changed groups to the shelf and return the rest of the state, an index of the shelf."""
         self._write(np.flatnonzero(self._touched))
-        about = json.dumps({"version": VERSION, "plan": self._plan})
-        return save_tables(KIND, [pa.table({}).replace_schema_metadata({"windrow": about}), self.store.index()])
+        about = {"version": VERSION, "plan": self._plan}
+        return save_tables(KIND, [described(pa.table({}), about), self.store.index()])
 
     def _write(self, codes: Codes) -> None:
         """Write, per group, the finished frames, the frames ahead of them, and the waiting fragments."""

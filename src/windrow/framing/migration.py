@@ -6,7 +6,6 @@ group into one *share* per new bucket. A new bucket starts with its shares of al
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,7 @@ from windrow.rows import wire
 from windrow.rows.group_store import Codes, Entries, GroupStore
 from windrow.rows.groups import Directory
 from windrow.rows.waiting import Shelf, piece_of
-from windrow.state.arrow import about_of, check_plan, save_tables, saved_tables
+from windrow.state.arrow import about_of, check_plan, described, save_tables, saved_tables
 from windrow.state.checks import check_that, reading
 
 KIND = "share"
@@ -127,7 +126,7 @@ def take_over(bucket: StreamFramer | Any, share: bytes, buckets: int) -> None:
 
 def _head(about: Mapping[str, Any], buckets: int) -> pa.Table:
     told = {name: about.get(name) for name in ("version", "plan", "watermark", "newest")} | {"buckets": buckets}
-    return pa.table({}).replace_schema_metadata({"windrow": json.dumps(told)})
+    return described(pa.table({}), told)
 
 
 def _later(a: Any, b: Any) -> Any:

@@ -9,7 +9,6 @@ small versioned Arrow blob.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -25,14 +24,15 @@ from windrow.framing.query import FrameQuery, frames_table
 from windrow.framing.state import pack_entries, unpack_entries
 from windrow.rows import wire
 from windrow.rows.arrivals import Arrivals
+from windrow.rows.bucket_plan import BucketPlan
 from windrow.rows.clock import LARGEST, Clock
 from windrow.rows.group_store import NO_EVENT, Codes, Entries, GroupStore
 from windrow.rows.groups import Directory
 from windrow.rows.memory import Memory
 from windrow.rows.ordering import read_in_order
-from windrow.rows.query import Layout, Reader
+from windrow.rows.query import Reader
 from windrow.rows.waiting import Shelf, piece_of
-from windrow.state.arrow import about_of, check_state, save_tables, saved_tables
+from windrow.state.arrow import about_of, saved_tables
 from windrow.state.checks import check_version, reading
 
 VERSION = 3
@@ -41,20 +41,14 @@ KIND = "frames"
 
 
 @dataclass(frozen=True)
-class StreamPlan:
+class StreamPlan(BucketPlan[FrameQuery]):
     """A frame query on a stream: how its rows are read and how its frames are reported."""
 
-    request: FrameQuery
-    layout: Layout
-    ordered: bool = False
     fragments: bool = False
-    keep_groups: int | float | None = None
-    """How long after its last row a group without open frames is forgotten; None for never."""
 
     kind: ClassVar[str] = KIND
     version: ClassVar[int] = VERSION
     state: ClassVar[tuple[str, str]] = ("groups", "waiting")
-    """The state-store names of a bucket's state and of its pieces."""
 
     def load(self, shelf: Shelf, data: bytes | None) -> StreamFramer:
         """Return the saved bucket, or a new one."""
@@ -63,8 +57,7 @@ class StreamPlan:
     @property
     def fingerprint(self) -> dict[str, Any]:
         """Everything that a saved state depends on; a state is only valid for an equal fingerprint."""
-        told = {"ordered": self.ordered, "fragments": self.fragments}
-        return {"scheme": self.request.scheme.fingerprint, **self.request.roles.fingerprint, **told}
+        return {"scheme": self.request.scheme.fingerprint, **super().fingerprint, "fragments": self.fragments}
 
 
 @dataclass
@@ -202,12 +195,10 @@ class StreamFramer:
         """Write changed groups to the shelf and return the rest of the state, an index of the shelf."""
         self.framer.grow(len(self.reader.directory))
         self.memory.write(self._entries)
-        about = {"version": VERSION, "plan": self.plan.fingerprint, **self.arrivals.about()}
-        types = {wire.key(i): kind for i, kind in enumerate(self.reader.directory.types)}
-        types["clock"] = self.plan.request.clock.type
-        head = pa.schema(types.items(), metadata={"windrow": json.dumps(about)}).empty_table()
-        tables = [head, self.arrivals.waiting.index(), self.memory.store.index()]
-        return save_tables(KIND, [*tables, self._unreported] if self._punctuated else tables)
+        tables = [self.arrivals.waiting.index(), self.memory.store.index()]
+        if self._punctuated:
+            tables.append(self._unreported)
+        return self.plan.save(self.arrivals, tables, {"clock": self.plan.request.clock.type})
 
     @property
     def held(self) -> dict[str, int]:
@@ -242,11 +233,9 @@ class StreamFramer:
         bucket = cls(plan, shelf)
         if data is None:
             return bucket
-        tables = saved_tables(data, KIND)
-        about = about_of(tables[0])
-        check_state(about, VERSION, plan.fingerprint)
+        about, tables = plan.read(data)
         with reading():
-            _, waiting, index, *unreported = tables
+            waiting, index, *unreported = tables
             bucket.arrivals.restore(about, waiting)
             bucket.memory.store.restore(index)
             bucket._unreported = unreported[0] if unreported else None

@@ -32,6 +32,23 @@ class Shelf(Protocol):
         """Remove a piece."""
 
 
+class MemoryShelf(dict[int, bytes]):
+    """A shelf in memory."""
+
+    def put(self, number: int, data: bytes) -> None:
+        """Store a piece."""
+        assert number not in self, "numbers are never used twice"
+        self[number] = data
+
+    def read(self, number: int) -> bytes:
+        """Return a piece."""
+        return self[number]
+
+    def drop(self, number: int) -> None:
+        """Remove a piece."""
+        del self[number]
+
+
 class Waiting(NamedTuple):
     """A piece on the shelf: its number, least and greatest `on`, number of rows, and size in bytes, if known."""
 

@@ -18,8 +18,9 @@ from windrow.errors import UnsupportedError
 from windrow.rows.duration import Duration
 from windrow.spark.plans.choice import PlanChoice, check_call, held_values, spark_schema
 from windrow.spark.plans.native_panes import native_panes, why_not_native_panes
-from windrow.spark.plans.panes import gathered_panes, ordered_windows, scanned_windows, windows_of_panes
 from windrow.spark.plans.scan import ScanSource, scan_source
+from windrow.spark.plans.task_panes import gathered_panes, scanned_windows
+from windrow.spark.plans.windows_of_panes import combine_panes, ordered_windows
 from windrow.spark.resolve.nulls import settle_nulls, settle_scanned
 from windrow.spark.resolve.windows import AUTO, resolve_windows
 from windrow.spark.sources.parquet import ParquetSource, check_files
@@ -200,11 +201,11 @@ def _tabled(
         raise UnsupportedError(f"plan='native': {obstacle}; use 'auto' or 'shuffle'")
     if plan != "shuffle" and not obstacle:
         reason = f"{share}, aggregated by Catalyst and combined by the compiled kernel"
-        return PlanChoice("native", (*against, reason)), windows_of_panes(native_panes(df, request), request, schema)
+        return PlanChoice("native", (*against, reason)), combine_panes(native_panes(df, request), request, schema)
     against += [f"no native plan: {obstacle}"] if obstacle else []
     if request.commutes:
         reason = f"{share}, aggregated by the compiled kernel before a shuffle of panes"
-        return PlanChoice("shuffle", (*against, reason)), windows_of_panes(gathered_panes(df, request), request, schema)
+        return PlanChoice("shuffle", (*against, reason)), combine_panes(gathered_panes(df, request), request, schema)
     reason = f"{share}: each group's tuples are sorted by Spark, and aggregated by the compiled kernel"
     return PlanChoice("shuffle", (*against, reason)), ordered_windows(df, request, schema)
 

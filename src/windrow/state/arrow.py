@@ -58,6 +58,11 @@ def check_plan(asked: Mapping[str, Any] | None, now: Mapping[str, Any]) -> None:
     check_same("the checkpoint was written", asked or {}, now, asked or (), remedy)
 
 
+def described(table: pa.Table, about: Mapping[str, Any]) -> pa.Table:
+    """Return a table, the first of a saved state, that carries a description of the state."""
+    return table.replace_schema_metadata({"windrow": json.dumps(about)})
+
+
 def about_of(table: pa.Table) -> dict[str, Any]:
     """Return the description that the first table of a saved state carries."""
     with reading():

@@ -7,7 +7,6 @@ The groups' state is stored as in `framing/stream.py`: a step reads and writes o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,12 +16,12 @@ import pyarrow as pa
 
 from windrow.rows import wire
 from windrow.rows.arrivals import Arrivals
+from windrow.rows.bucket_plan import BucketPlan
 from windrow.rows.group_store import DUE, NO_EVENT, Codes, Entries, follow
 from windrow.rows.memory import Memory
 from windrow.rows.ordering import read_in_order
-from windrow.rows.query import Layout, Reader
+from windrow.rows.query import Reader
 from windrow.rows.waiting import Shelf
-from windrow.state.arrow import about_of, check_state, save_tables, saved_tables
 from windrow.state.checks import check_that, reading
 from windrow.windows.gather import Gatherer
 from windrow.windows.query import WindowQuery
@@ -35,19 +34,12 @@ KIND = "slide"
 
 
 @dataclass(frozen=True)
-class SlidePlan:
+class SlidePlan(BucketPlan[WindowQuery]):
     """A window query on a stream, and how its rows are read."""
-
-    request: WindowQuery
-    layout: Layout
-    ordered: bool = False
-    keep_groups: int | float | None = None
-    """How long after its last row a group without pending windows is forgotten; None for never."""
 
     kind: ClassVar[str] = KIND
     version: ClassVar[int] = VERSION
     state: ClassVar[tuple[str, str]] = ("panes", "waiting")
-    """The state-store names of a bucket's state and of its pieces."""
 
     def load(self, shelf: Shelf, data: bytes | None) -> StreamSlider:
         """Return the saved bucket, or a new one."""
@@ -59,8 +51,7 @@ class SlidePlan:
         kinds = self.request.what
         return {
             "windows": {name: repr(window) for name, window in kinds.windows.items()},
-            **self.request.roles.fingerprint,
-            "ordered": self.ordered,
+            **super().fingerprint,
             "empty": kinds.empty,
             "using": {name: repr(keep) for name, keep in kinds.using.items()},
             "only_changed": kinds.only_changed,
@@ -143,10 +134,7 @@ class StreamSlider:
         self.slider.grow()
         self.gatherer.grow(len(self.reader.directory))
         self.memory.write(self._entries)
-        about = {"version": VERSION, "plan": self.plan.fingerprint, **self.arrivals.about()}
-        types = {wire.key(i): kind for i, kind in enumerate(self.reader.directory.types)}
-        head = pa.schema(types.items(), metadata={"windrow": json.dumps(about)}).empty_table()
-        return save_tables(KIND, [head, self.arrivals.waiting.index(), self.memory.store.index()])
+        return self.plan.save(self.arrivals, [self.arrivals.waiting.index(), self.memory.store.index()])
 
     @property
     def held(self) -> dict[str, int]:
@@ -218,12 +206,10 @@ class StreamSlider:
         bucket = cls(plan, shelf)
         if data is None:
             return bucket
-        tables = saved_tables(data, KIND)
-        about = about_of(tables[0])
-        check_state(about, VERSION, plan.fingerprint)
+        about, (waiting, index) = plan.read(data)
         with reading():
-            bucket.arrivals.restore(about, tables[1])
-            bucket.memory.store.restore(tables[2])
+            bucket.arrivals.restore(about, waiting)
+            bucket.memory.store.restore(index)
         return bucket
 
 

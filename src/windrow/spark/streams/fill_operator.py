@@ -30,13 +30,14 @@ from windrow.filling.plan import FillPlan
 from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.rows import wire
 from windrow.rows.clock import Clock
+from windrow.rows.waiting import MemoryShelf
 from windrow.spark.failures import plain_errors
 from windrow.spark.resolve.columns import Columns, arrow_type, column
 from windrow.spark.resolve.fills import FRAME_NEEDS, FillQuery, aggregate_fields
 from windrow.spark.streams.buckets import BucketState, check_state_store, in_buckets, out_of_buckets
 from windrow.spark.streams.options import StreamOptions, check_watermark, has_watermark
 from windrow.spark.streams.punctuation import FrameStream
-from windrow.spark.streams.saved import FILLING, FRAMING, FROM_TABLE, PieceStore, buckets_of, in_schema, parts_of
+from windrow.spark.streams.saved import FILLING, FRAMING, FROM_TABLE, buckets_of, in_schema, parts_of
 from windrow.spark.versions import to_arrow_schema
 from windrow.state.arrow import pack, unpack
 from windrow.tuning import current_tuning
@@ -316,7 +317,7 @@ def _finish(sides: FillLayout, framing: StreamPlan | None) -> FROM_TABLE:
         if len(of_framing) and framing:
             state, pieces = parts_of(of_framing)
             frames = [sides.frames(found) for found in StreamFramer.load(framing, pieces, state).finish()]
-        filling, tuples = parts_of(of_filling) if len(of_filling) else (None, PieceStore())
+        filling, tuples = parts_of(of_filling) if len(of_filling) else (None, MemoryShelf())
         found = Filler.load(sides.plan, tuples, filling).finish(frames)
         return in_schema(pa.concat_tables(found), schema) if found else schema.empty_table()
 

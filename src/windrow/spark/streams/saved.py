@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 from windrow.errors import SourceError, SpecError, quoted
 from windrow.filling.codec import KIND as FILL
 from windrow.framing.stream import StreamPlan
+from windrow.rows.waiting import MemoryShelf
 from windrow.spark.arguments import check_spark
 from windrow.spark.sources.paths import has_scheme
 from windrow.spark.versions import to_arrow_schema
@@ -165,27 +166,11 @@ def _gist(error: Exception) -> str:
     return lines[0].strip(": ") if lines else type(error).__name__
 
 
-class PieceStore(dict[int, bytes]):
-    """An in-memory store for the pieces of a bucket, read once and then discarded."""
-
-    def put(self, number: int, data: bytes) -> None:
-        """Store a piece."""
-        self[number] = data
-
-    def read(self, number: int) -> bytes:
-        """Return a piece."""
-        return self[number]
-
-    def drop(self, number: int) -> None:
-        """Delete a piece."""
-        del self[number]
-
-
-def parts_of(table: pa.Table) -> tuple[bytes, PieceStore]:
+def parts_of(table: pa.Table) -> tuple[bytes, MemoryShelf]:
     """Return a bucket's state and its pieces."""
     rows = list(zip(table["piece"].to_pylist(), table["data"].to_pylist(), strict=True))
     (state,) = (data for piece, data in rows if piece is None)
-    return state, PieceStore({piece: data for piece, data in rows if piece is not None})
+    return state, MemoryShelf({piece: data for piece, data in rows if piece is not None})
 
 
 def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:

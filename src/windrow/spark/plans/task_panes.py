@@ -1,35 +1,31 @@
-"""Panes as a table, aggregated by tasks or while Parquet is read, and the windows combined from them."""
+"""Panes that tasks aggregate, from the rows that Spark hands them or while they read Parquet."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import chain, groupby
+from itertools import chain
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from windrow.aggregates.engine.states import States
-from windrow.framing.parallel.pieces import MapInArrow, PieceWriter, pieces_in
-from windrow.rows import wire
-from windrow.rows.groups import Directory
-from windrow.rows.ordering import in_larger_tables, read_in_order, whole_instants
+from windrow.framing.parallel.pieces import MapInArrow, PieceWriter
+from windrow.rows.ordering import in_larger_tables
 from windrow.rows.query import Layout, Reader
 from windrow.spark.failures import plainly
-from windrow.spark.plans.pieces import PIECES, in_order
+from windrow.spark.plans.pieces import PIECES
 from windrow.spark.plans.scan import ScanSource, layout_of, task_numbers
 from windrow.spark.plans.shuffle import select_rows
-from windrow.spark.sessions import ROWS_A_BATCH, parallelism
+from windrow.spark.plans.windows_of_panes import combine_panes, combine_pieces, in_batches
+from windrow.spark.sessions import parallelism
 from windrow.spark.sources.parquet import RowGroup, read_row_group
 from windrow.spark.versions import from_arrow_schema
-from windrow.state.arrow import unpack
 from windrow.windows.gather import Gatherer
 from windrow.windows.query import WindowQuery
 from windrow.windows.ranges import PaneKeys
-from windrow.windows.slider import PaneHeap, Slider, panes_schema, panes_table
-
-# Panes aggregated by tasks.
+from windrow.windows.slider import PaneHeap, panes_schema, panes_table
 
 
 def scanned_windows(scan: ScanSource, request: WindowQuery, schema: StructType) -> DataFrame:
@@ -45,10 +41,10 @@ def scanned_windows(scan: ScanSource, request: WindowQuery, schema: StructType) 
     read = _read_shares(shares, scan.path, scan.columns)
     if not request.by and rows > request.tuning.rows_per_bucket:
         panes = tasks.mapInArrow(plainly(_as_rows(request, layout, read)), from_arrow_schema(panes_schema(request)))
-        return windows_of_panes(panes, request, schema)
+        return combine_panes(panes, request, schema)
     buckets = max(len(shares), -(-rows // request.tuning.rows_per_bucket)) if request.by else 1
     pieces = tasks.mapInArrow(plainly(_in_pieces(request, layout, read, buckets)), PIECES)
-    return in_order(pieces, buckets).mapInArrow(plainly(_combine_pieces(request)), schema)
+    return combine_pieces(pieces, buckets, request, schema)
 
 
 def _shares(row_groups: tuple[RowGroup, ...], tasks: int) -> list[list[RowGroup]]:
@@ -83,18 +79,6 @@ def _in_pieces(
     return gather
 
 
-def _combine_pieces(request: WindowQuery) -> MapInArrow:
-    """Return the function that combines the panes of its buckets."""
-
-    def combine(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _, pieces in groupby(pieces_in(batches), key=lambda piece: piece[0]):
-            slider = Slider(request, Directory(request.by_types))
-            slider.add(*slider.read(pa.concat_tables(table for *_, data in pieces for table in unpack(data))))
-            yield from _batches(slider.report(slider.latest(), final=True))
-
-    return combine
-
-
 def gathered_panes(df: DataFrame, request: WindowQuery) -> DataFrame:
     """Let tasks aggregate panes from the rows that Spark hands them, before any shuffle."""
     tuples, layout = select_rows(df, request)
@@ -112,7 +96,7 @@ def _as_rows(request: WindowQuery, layout: Layout, read: Callable[[int], Iterato
         )
         reader = Reader(request, layout)
         gathered = _gathered(request, reader, tables)
-        yield from _batches(panes_table(reader.directory, panes, states) for panes, states in gathered)
+        yield from in_batches(panes_table(reader.directory, panes, states) for panes, states in gathered)
 
     return gather
 
@@ -125,52 +109,3 @@ def _gathered(
     for table in tables:
         yield from heap.add(*gatherer.gather(reader.read(table)))
     yield from heap.rest()
-
-
-def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
-    return (batch for table in tables for batch in table.to_batches(ROWS_A_BATCH))
-
-
-# Windows from panes that are rows.
-
-
-def windows_of_panes(panes: DataFrame, request: WindowQuery, schema: StructType) -> DataFrame:
-    """Combine panes into windows. The panes of a group are brought together and sorted by number alone."""
-    by = [*wire.keys(len(request.by))]
-    together = panes.repartition(*by) if by else panes.repartition(1)
-    return together.sortWithinPartitions("pane").mapInArrow(plainly(_combine(request)), schema)
-
-
-def _combine(request: WindowQuery) -> MapInArrow:
-    """Return the function that a task runs over its panes."""
-
-    def combine(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        slider = Slider(request, Directory(request.by_types))
-        for table in in_larger_tables(batches, request.tuning):
-            slider.add(*slider.read(table))
-            yield from _batches(slider.report(slider.latest()))
-        yield from _batches(slider.report(slider.latest(), final=True))
-
-    return combine
-
-
-def ordered_windows(df: DataFrame, request: WindowQuery, schema: StructType) -> DataFrame:
-    """Compute windows from rows that Spark has sorted, for queries that depend on the order of rows."""
-    tuples, layout = select_rows(df, request)
-    together = tuples.repartition(*layout.by) if layout.by else tuples.repartition(1)
-    return together.sortWithinPartitions(layout.on).mapInArrow(plainly(_slide_sorted(request, layout)), schema)
-
-
-def _slide_sorted(request: WindowQuery, layout: Layout) -> MapInArrow:
-    """Return the function that a task runs over rows sorted by `on`, with groups interleaved."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        reader = Reader(request, layout)
-        slider = Slider(request, reader.directory)
-        gatherer = Gatherer(request, slider.kept, reader.directory)
-        for table in whole_instants(in_larger_tables(batches, request.tuning), layout.on, request.clock):
-            slider.add(*gatherer.gather(read_in_order(reader, table)))
-            yield from _batches(slider.report(gatherer.past(slider.latest())))
-        yield from _batches(slider.report(gatherer.past(slider.latest()), final=True))
-
-    return run
