@@ -176,6 +176,16 @@ def test_an_ordered_stream_forgets_where_a_group_was() -> None:
     assert sum(map(len, bucket.step([rows([1], [400], [True])], None)[1])) == 0
 
 
+def test_the_next_row_of_a_group_shows_how_long_it_was_away() -> None:
+    """In an ordered stream no other row of the bucket may have shown it; a watermark may have passed that row too."""
+    frame = [True, False]
+    for again, ordered, number in ((599, True, 1), (601, True, 0), (599, False, 1), (601, False, 0)):
+        shelf, plan = MemoryShelf(), plan_for(wr.Threshold("hit"), ordered=ordered, keep_groups=100)
+        _, saved, _ = step(plan, shelf, None, rows([1, 1], [500, 501], frame), None if ordered else 510)
+        _, _, found = step(plan, shelf, saved, rows([1, 1], [again, again + 1], frame), None if ordered else 900)
+        assert [row["frame"] for row in found] == [number], (again, ordered)
+
+
 def test_windows_of_rows_are_forgotten_after_long_enough() -> None:
     agg = {"n": wr.count()}
     for keep, counts in ((None, [2, 2]), (100, [2])):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,52 @@ from windrow.rows import wire
 from windrow.rows.arrivals import Arrivals
 from windrow.rows.group_store import DUE, GONE, HASH, NO_EVENT, Codes, Entries, GroupStore, forgotten, hashes_of
 from windrow.rows.groups import Directory
+from windrow.rows.query import Reader
 
 Flags = npt.NDArray[np.bool_]
 LAST = "last"
 """The column with the `on` of a group's last row."""
+
+
+class Returning:
+    """The groups of new rows, and the `on` of the first new row of each."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader, self._directory = reader, Directory(reader.request.by_types)
+        self._first: npt.NDArray[Any] = np.empty(0, reader.request.clock.dtype)
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return self._first.size
+
+    def add(self, table: pa.Table) -> None:
+        """Add the groups of some rows."""
+        if not table.num_rows:
+            return
+        layout, clock = self._reader.layout, self._reader.request.clock
+        codes = self._directory.encode([table.column(name) for name in layout.by], table.num_rows)
+        more = np.full(len(self._directory) - self._first.size, clock.greatest, clock.dtype)
+        self._first = np.append(self._first, more)
+        np.minimum.at(self._first, codes, clock.read(table.column(layout.on)).numbers)
+
+    def keys(self) -> list[pa.Array]:
+        """Return the keys of the groups."""
+        return self._directory.keys()
+
+    def hashes(self) -> Codes:
+        """Return the hashes of the keys."""
+        return hashes_of(self.keys(), self.groups) if self.groups else np.empty(0, np.int64)
+
+    def first_rows(self, groups: pa.Table, otherwise: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the `on` of the first new row of each of these groups, or `otherwise` if a group has none."""
+        if not self.groups:
+            return otherwise
+        codes = self._directory.encode(
+            [groups.column(name) for name in wire.keys(len(self._directory.types))], len(groups)
+        )
+        has_rows = codes < self.groups
+        return np.where(has_rows, self._first[np.where(has_rows, codes, 0)], otherwise)
 
 
 class Memory:
@@ -41,25 +83,17 @@ class Memory:
 
     def recall(self, tables: Iterable[pa.Table], until: int | None = None) -> None:
         """Load the groups of these rows and the groups that are due, and mark all of them for writing."""
-        by = self.arrivals.reader.layout.by
-        keys = [([table.column(name) for name in by], len(table)) for table in tables if len(table)]
+        returning = Returning(self.arrivals.reader)
+        for table in tables:
+            returning.add(table)
         if self.store.pieces:
-            wanted = [hashes_of(columns, rows) for columns, rows in self._distinct(keys)]
-            self._take(self.store.find(np.concatenate([np.empty(0, np.int64), *wanted]), until), touch=True)
-        for columns, rows in keys:
-            self.touch(self.directory.encode(columns, rows))
-
-    def _distinct(self, keys: Sequence[tuple[list[Any], int]]) -> Iterator[tuple[list[pa.Array], int]]:
-        """Return the distinct keys of rows, since a group may have many rows."""
-        groups = Directory(self.directory.types)
-        for columns, rows in keys:
-            groups.encode(columns, rows)
-        if keys:
-            yield groups.keys(), len(groups)
+            self._take(self.store.find(returning.hashes(), until), returning, touch=True)
+        if returning.groups:
+            self.touch(self.directory.encode(returning.keys(), returning.groups))
 
     def recall_all(self) -> None:
         """Load all groups."""
-        self._take(self.store.all(), touch=False)
+        self._take(self.store.all(), None, touch=False)
 
     def empty(self) -> None:
         """Load all groups and clear the store, at the end of the stream."""
@@ -71,7 +105,7 @@ class Memory:
         self._grow()
         self._touched[codes] = True
 
-    def _take(self, entries: Entries | None, *, touch: bool) -> None:
+    def _take(self, entries: Entries | None, returning: Returning | None, *, touch: bool) -> None:
         if entries is None:
             return
         known = self._known()
@@ -84,7 +118,7 @@ class Memory:
             self._touched[codes] = True
         fresh = np.flatnonzero(codes >= known)
         self._stored[codes[fresh]] = True
-        fresh = fresh[~self.expired(entries.take(fresh))]
+        fresh = fresh[~self.expired(entries.take(fresh), returning)]
         if fresh.size:
             found = entries.take(fresh)
             self.arrivals.grow()
@@ -99,14 +133,21 @@ class Memory:
         more = np.zeros(len(self.directory) - self._touched.size, np.bool_)
         self._touched, self._stored = np.append(self._touched, more), np.append(self._stored, more)
 
-    def expired(self, entries: Entries) -> Flags:
-        """Return which entries belong to groups that can be forgotten."""
-        time, last = self.arrivals.time, entries.groups[LAST].to_numpy()
+    def expired(self, entries: Entries, returning: Returning | None = None) -> Flags:
+        """Return which entries belong to groups that can be forgotten: idle ones whose last row is `keep` ago.
+
+        For a group that returns, the time of its first new row counts. The watermark may have passed that row already;
+        the latest row of an ordered stream may be an earlier one.
+        """
+        clock, time = self.arrivals.reader.request.clock, self.arrivals.time
+        last = entries.groups[LAST].to_numpy()
         if self.keep is None or time is None:
             return np.zeros(last.size, np.bool_)
-        # Written so that nothing overflows: the time is never before the last row.
-        over: Flags = last <= time - self.keep
-        return over & self._idle(entries)
+        now = np.full(last.size, time, clock.dtype)
+        if returning is not None:
+            first = returning.first_rows(entries.groups, otherwise=now)
+            now = np.maximum(now, first) if self.arrivals.ordered else np.minimum(now, first)
+        return clock.reaches(now, last, self.keep) & self._idle(entries)
 
     def write(self, entries_of: Callable[[Codes], tuple[Mapping[str, Any], Sequence[pa.Table], Flags, Codes]]) -> None:
         """Write the groups that were touched.

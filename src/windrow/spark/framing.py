@@ -87,8 +87,8 @@ def frames(
         were open. The checkpoint is only read. With `fragments=True`, a frame whose rows have all been emitted ends
         with a row whose `count` is 0 and whose `start` and `end` are null.
     keep_groups
-        Streams only. How long to remember a group without an open frame after the watermark (with `ordered=True`, the
-        latest row of any group) has passed its last row, e.g. `"1 day"`. A group that reappears later is new:
+        Streams only. How long to remember a group without an open frame after its last row, e.g. `"1 day"`, by the
+        watermark (with `ordered=True`, by the latest row of its bucket). A group that reappears later is new:
         its frames are numbered from 0 again, and with `ordered=True` its rows may be earlier than before. By default,
         the number of each group's next frame is remembered forever. The value may change between restarts.
     initial

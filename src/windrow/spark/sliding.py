@@ -102,8 +102,8 @@ def slide(
         Streams only. The checkpoint location of a finished query with the same arguments. The result is then a table of
         the windows that were still pending when the stream ended.
     keep_groups
-        Streams only. How long to remember a group without a pending window after the watermark (with `ordered=True`,
-        the latest row of any group) has passed its last row, e.g. `"1 day"`. A group that reappears later is new. The
+        Streams only. How long to remember a group without a pending window after its last row, e.g. `"1 day"`, by the
+        watermark (with `ordered=True`, by the latest row of its bucket). A group that reappears later is new. The
         option matters for state that is otherwise kept forever: the rows of `wr.Rows` and `wr.DistinctTimes`, and the
         state that `ordered`, `empty`, `only_changed` and `using` need.
     initial
