@@ -54,8 +54,8 @@ test-core: venv $(KERNELS) ## tests that need no Spark
 test-spark: java redis venv $(KERNELS) ## tests on Spark
 	$(PYTEST) -m spark
 
-test-long: java redis venv $(KERNELS) ## what is too long for every change: kills, clusters, whole products of options
-	$(PYTEST) --long -m long
+test-long: java redis venv $(KERNELS) ## what make test leaves out: repeated kills, clusters, whole products of options
+	WINDROW_KILLS=2 $(PYTEST) --long -m long
 
 $(OLDEST)/.installed-$(OLDEST_SPARK): pyproject.toml constraints.txt
 	@scripts/ensure_python.sh $(PYTHON)
@@ -115,7 +115,8 @@ fuzz-defects: java venv $(KERNELS) ## how long the fuzzer takes to find defects 
 	PYTHONPATH=. $(BIN)/python -m fuzz.defects
 
 kill: java redis venv $(KERNELS) ## kill a running query 25 times and look whether any frame is lost or comes twice
-	WINDROW_KILLS=25 $(BIN)/python -m pytest tests/spark/streams/test_stream_killed.py tests/spark/sources/test_redis_killed.py
+	WINDROW_KILLS=25 $(BIN)/python -m pytest --long tests/spark/streams/test_stream_killed.py \
+		tests/spark/sources/test_redis_killed.py
 
 soak: java venv $(KERNELS) ## a stream at full speed for 10 minutes: memory and state must stay flat
 	PYTHONPATH=. $(BIN)/python -m benchmarks.streams.soak

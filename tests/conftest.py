@@ -67,17 +67,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     import windrow as wr
-    from windrow.spark.sessions import THROUGHPUT
+    from short_session import SETTINGS
 
     # Spark's workers must find the functions of `cases.py`, as they must find any module of a user's own.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SUPPORT, os.environ.get("PYTHONPATH")]))
-    config = {
-        # Tests are over before Java's second compiler has paid for itself.
-        "spark.driver.extraJavaOptions": f"{THROUGHPUT} -XX:TieredStopAtLevel=1",
-        # Every partition of a stream costs a state store and a round trip to Python in each batch.
-        "spark.sql.shuffle.partitions": "2",
-    }
-    session = wr.session(config=config)
+    session = wr.session(config=SETTINGS)
     yield session
     session.stop()
 

@@ -17,6 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from sweeps import sweep
 from windrow.cli.main import main
 from windrow.demo import traffic_day
 from windrow.demo.loops import jams_by_loop
@@ -101,7 +102,7 @@ def refused(line: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return captured.err
 
 
-@pytest.mark.parametrize("form", ["parquet", "csv", "json"])
+@pytest.mark.parametrize("form", sweep(["parquet", "csv", "json"], "csv"))
 def test_each_format_lands_and_is_written(form, landing, tmp_path, capsys) -> None:
     land(readings(0, 5), landing / f"a.{form}")
     land(readings(5, 8), landing / f"b.{form}")

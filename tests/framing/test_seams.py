@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from streams import FEWER, SPECIFICATIONS
+from sweeps import sweep
 from windrow.framing.parallel.in_process import Case
 from windrow.framing.parallel.ranges import quantiles
 
@@ -85,7 +86,7 @@ def test_cuts_rise_whatever_the_number_of_cores(cores: int) -> None:
     assert len(keys) == 2 * cores - 1
 
 
-@pytest.mark.parametrize("cores", CORES)
+@pytest.mark.parametrize("cores", sweep(CORES, 1, 2, 3, 4, 5, 8, 16, 32))
 def test_frames_do_not_depend_on_the_number_of_cores(cores: int) -> None:
     rng = np.random.default_rng(cores)
     table = pa.table({"g": rng.integers(0, 5, 600), "t": rng.permutation(6_000)[:600], "y": [1] * 600})

@@ -14,6 +14,7 @@ import pytest
 
 import windrow as wr
 from streams import Span
+from sweeps import long
 from windows_by_definition import slide_of
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.cli.main import main
@@ -248,11 +249,12 @@ def test_a_larger_limit_of_memory_never_leads_to_a_slower_pick() -> None:
     assert compared > 500
 
 
-def test_whatever_is_advised_runs() -> None:
+@pytest.mark.parametrize("works", [25, long(150)])
+def test_whatever_is_advised_runs(works: int) -> None:
     """As `wr.slide` would build it, over windows of rows and of time."""
     rng = np.random.default_rng(3)
     ran = set()
-    for work in random_works(rng, 150):
+    for work in random_works(rng, works):
         work = replace(work, retention=min(work.retention, 500), slide=min(work.slide, 500))
         for prefer in ("time", "space"):
             advice = advised(work, prefer=prefer)

@@ -26,6 +26,7 @@ def test_every_plan_over_spark_connect(tmp_path):
     assert said.count(" ok") == 11
 
 
+@pytest.mark.long
 def test_every_plan_on_a_standalone_cluster(cluster, tmp_path):
     said = run_everywhere(tmp_path, cluster.url)
     assert said.count(" ok") == 11

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 import windrow as wr
 from streamed import run
+from sweeps import long, sweep
 
 pytestmark = pytest.mark.spark
 
@@ -94,7 +95,7 @@ def test_every_plan_finds_the_same_windows(spark, landed, tune):
     check_same(wr.slide(source, KINDS, **asked, plan="native"), wanted, KEYS)
 
 
-@pytest.mark.parametrize(("by", "rows"), [("g", 400), (["lane", "k"], 400), (None, 400), (None, 4_000)])
+@pytest.mark.parametrize(("by", "rows"), [("g", 400), long(["lane", "k"], 400), (None, 400), long(None, 4_000)])
 def test_panes_travel_in_pieces(spark, landed, tune, by, rows):
     """More buckets than tasks, of which some stay empty; most panes come from several tasks. One group is sorted."""
     tune(cores=3, rows_per_bucket=rows)
@@ -158,7 +159,7 @@ def test_windows_that_are_counted(spark, landed):
     assert sorted(times["n"]) == sorted(counts.rolling(3).sum().dropna().astype(int))
 
 
-@pytest.mark.parametrize("kind", ["date", "int", "timestamp_ntz", "double"])
+@pytest.mark.parametrize("kind", sweep(["date", "int", "timestamp_ntz", "double"], "date", "double"))
 def test_on_of_any_type(spark, kind):
     days = np.arange(-40, 40, 3)
     df = spark.createDataFrame(pd.DataFrame({"d": days, "v": np.arange(days.size)}))
@@ -193,8 +194,8 @@ def stream(spark, folder: str, delay: str | None = f"{DELAY} seconds") -> DataFr
     ("kinds", "agg", "options"),
     [
         (KINDS, FREE, {"empty": True}),
-        (KINDS[0], ORDERED, {"only_changed": True}),
-        (wr.Rows(10, every=3), ORDERED, {"using": {"median": "Ordered"}}),
+        long(KINDS[0], ORDERED, {"only_changed": True}),
+        long(wr.Rows(10, every=3), ORDERED, {"using": {"median": "Ordered"}}),
     ],
     ids=["time", "order", "rows"],
 )
@@ -312,7 +313,7 @@ def test_explain_says_which_plan_and_why(spark, landed):
 
 @pytest.mark.parametrize(
     "window",
-    [wr.Rows(400, every=2), wr.DistinctTimes(150), wr.Sliding("20 minutes", every="10 seconds")],
+    [wr.Rows(400, every=2), long(wr.DistinctTimes(150)), long(wr.Sliding("20 minutes", every="10 seconds"))],
     ids=["rows", "times", "time"],
 )
 def test_what_the_planner_chooses_tells_the_same(spark, landed, window):

@@ -26,13 +26,14 @@ def session(where: str) -> SparkSession:
         return SparkSession.builder.remote("local[2]").getOrCreate()
     settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false"}
     builder = SparkSession.builder.master(where).appName("everywhere")
-    for key, value in {**settings, "spark.sql.shuffle.partitions": "4", "spark.executor.memory": "1g"}.items():
+    for key, value in {**settings, "spark.executor.memory": "1g"}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
 
 def main(folder: Path, where: str) -> None:
     spark = session(where)
+    spark.conf.set("spark.sql.shuffle.partitions", "4")
     data = table(6_000, 20)
     ordered = data.sort_by("t")
     (folder / "log").mkdir()
@@ -89,7 +90,6 @@ def check_stream(spark: SparkSession, folder: Path) -> None:
     """A stream of frames, filled from the stream it was found in, has as many tuples as it counts."""
     provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
-    spark.conf.set("spark.sql.shuffle.partitions", "4")
     log = str(folder / "log")
     schema = spark.read.parquet(log).schema
 

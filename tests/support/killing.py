@@ -12,8 +12,8 @@ from typing import Any
 
 import psutil
 
-KILLS = int(os.environ.get("WINDROW_KILLS", "2"))
-"""How often a query is killed; `make kill` does it 25 times and more."""
+KILLS = int(os.environ.get("WINDROW_KILLS", "1"))
+"""How often a query is killed; `make kill` kills it 25 times."""
 
 
 def start(script: str, *words: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:

@@ -12,6 +12,7 @@ from pyspark.sql.streaming import DataStreamWriter
 
 import windrow as wr
 from replay import ASKED, SCHEME
+from short_session import SETTINGS
 
 COLUMNS = "g long, t timestamp, x double, v long"
 A_BATCH = 300
@@ -33,7 +34,7 @@ def frames(spark: SparkSession, checkpoint: str, url: str) -> DataStreamWriter:
 
 def main(checkpoint: str, url: str) -> None:
     """Run the query until it is killed."""
-    spark = wr.session(cores=2, config={"spark.sql.shuffle.partitions": "2"})
+    spark = wr.session(cores=2, config=SETTINGS)
     spark.sparkContext.setLogLevel("ERROR")
     query = frames(spark, checkpoint, url).start()
     print("started", flush=True)

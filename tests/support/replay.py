@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 import windrow as wr
+from short_session import SETTINGS
 
 SCHEME = wr.Threshold("x > 0.5", min_count=3, min_duration="4 seconds", max_gap="60 seconds")
 ASKED: dict[str, Any] = {
@@ -46,15 +48,20 @@ def on_cluster(master: str) -> SparkSession:
     return builder.getOrCreate()
 
 
-def main(folder: Path, master: str | None = None) -> None:
-    """Run the query until the files are used up."""
-    spark = on_cluster(master) if master else wr.session(cores=2)
-    spark.sparkContext.setLogLevel("ERROR")
-    query = (
-        wr.frames(source(spark, folder), SCHEME, **ASKED).writeStream.format("parquet")
+def started(spark: SparkSession, folder: Path) -> StreamingQuery:
+    """Start the query, which ends when the files are used up."""
+    return (
+        wr.frames(source(spark, folder), SCHEME, **ASKED, buckets=4).writeStream.format("parquet")
         .option("path", str(folder / "out")).option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True).start()
     )  # fmt: skip
+
+
+def main(folder: Path, master: str | None = None) -> None:
+    """Run the query until the files are used up."""
+    spark = on_cluster(master) if master else wr.session(cores=2, config=SETTINGS)
+    spark.sparkContext.setLogLevel("ERROR")
+    query = started(spark, folder)
     print("started", flush=True)
     query.awaitTermination()
     print("done", flush=True)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from streams import Span
+from sweeps import crossed, sweep
 from synopsis_contract import assert_exact, recomputed
 from windrow.errors import DataError
 from windrow.synopses import DABA, Panes, Retention, TwoStacks
@@ -24,8 +25,8 @@ from windrow.synopses.exact.base import ExactSynopsis
 from windrow.synopses.exact.bulk import TILE
 
 R = 12
-AGGREGATES = [wr.sum("x"), wr.max("x"), wr.variance("x"), wr.first("x"), Span("x")]
-"""The last is a user's own, and merges of the one before do not commute."""
+AGGREGATES = [wr.max("x"), wr.variance("x"), wr.first("x"), wr.sum("x"), Span("x")]
+"""The merges of `first` do not commute, and the last is a user's own."""
 BATCHES = {
     "of one element": [1] * (3 * R),
     "shorter than the window": [5] * 20,
@@ -172,7 +173,10 @@ def test_a_batch_makes_the_ring_no_larger_than_the_window() -> None:
     assert len(synopsis.window.partials) == 1024
 
 
-@each_aggregate
+each_aggregate_of_panes = pytest.mark.parametrize("aggregate", sweep(AGGREGATES, wr.first("x"), wr.sum("x")), ids=repr)
+
+
+@each_aggregate_of_panes
 @pytest.mark.parametrize("sizes", BATCHES.values(), ids=BATCHES)
 @pytest.mark.parametrize(("pane", "every"), [(2, 2), (2, 6), (4, 4), (12, 12), (3, 1), (4, 6)])
 def test_panes(aggregate: Any, sizes: list[int], pane: int, every: int) -> None:
@@ -181,7 +185,7 @@ def test_panes(aggregate: Any, sizes: list[int], pane: int, every: int) -> None:
     assert_alike(partial(Panes, aggregate, Retention(R), every=pane), x, sizes, every)
 
 
-@each_aggregate
+@each_aggregate_of_panes
 @settings(max_examples=40)
 @given(st.integers(0, 2**32), st.integers(1, 9), st.integers(2, 9), st.lists(st.integers(0, 300), max_size=6))
 def test_any_batches_of_panes(aggregate: Any, seed: int, panes: int, pane: int, sizes: list[int]) -> None:
@@ -195,22 +199,21 @@ KINDS = {
     "panes of one": partial(Panes, every=1),
     "panes of three": partial(Panes, every=3),
 }
-each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-@each_aggregate
-@each_kind
+@pytest.mark.parametrize(("kind", "aggregate"), crossed(KINDS, AGGREGATES))
 @settings(max_examples=40)
 @given(
     st.integers(0, 2**32), st.integers(1, 12), st.lists(st.tuples(st.integers(0, 90), st.booleans()), max_size=9),
     st.sampled_from([3, 6, 15]),
 )  # fmt: skip
 def test_batches_and_single_elements_in_turn(
-    aggregate: Any, kind: Any, seed: int, thirds: int, turns: list[tuple[int, bool]], every: int
+    kind: str, aggregate: Any, seed: int, thirds: int, turns: list[tuple[int, bool]], every: int
 ) -> None:
     """Whatever batches leave behind, single elements go on from, also from bytes, and the other way round."""
     length = 3 * thirds
-    synopsis, come = kind(aggregate, Retention(length)), 0
+    synopsis, come = KINDS[kind](aggregate, Retention(length)), 0
     x = np.random.default_rng(seed).integers(-50, 50, 3 * sum(n for n, _ in turns)).astype(np.float64)
     for size, whole in turns:
         batch = x[come : come + 3 * size]
@@ -221,7 +224,7 @@ def test_batches_and_single_elements_in_turn(
         wanted = [_recomputed(aggregate, window) for window in windows]
         np.testing.assert_allclose(found, np.array(wanted, np.float64), rtol=1e-12, atol=1e-12)
         come += batch.size
-        moved = kind(aggregate, Retention(length))
+        moved = KINDS[kind](aggregate, Retention(length))
         moved.load(synopsis.save())
         synopsis = moved
 
@@ -232,10 +235,10 @@ def _recomputed(aggregate: Any, window: Any) -> float:
 
 
 @each_kind
-def test_updates_take_in_batches_too(kind: Any) -> None:
+def test_updates_take_in_batches_too(kind: str) -> None:
     rng = np.random.default_rng(6)
     x = rng.integers(-50, 50, 20_000).astype(np.float64)
-    synopsis, come = kind(wr.sum("x"), Retention(99)), 0
+    synopsis, come = KINDS[kind](wr.sum("x"), Retention(99)), 0
     while come < 19_000:
         n = 3 * int(rng.integers(0, 300))
         synopsis.update(np.arange(come, come + n), x[come : come + n])

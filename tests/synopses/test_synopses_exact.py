@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from streams import Span
+from sweeps import crossed, long
 from synopsis_contract import (
     assert_exact,
     assert_memory_is_bounded,
@@ -47,7 +48,10 @@ AGGREGATES = [wr.sum("x"), wr.variance("x"), wr.first("x")]
 CLOSE = 1e-9
 
 each_synopsis = pytest.mark.parametrize("kind", ALGEBRAIC, ids=lambda kind: kind.__name__)
-each_aggregate = pytest.mark.parametrize("aggregate", AGGREGATES, ids=repr)
+each_pair = pytest.mark.parametrize(
+    ("kind", "aggregate"), crossed(ALGEBRAIC, AGGREGATES), ids=lambda value: getattr(value, "__name__", repr(value))
+)
+"""The kernels of each pair are compiled."""
 RETENTIONS = st.builds(Retention, st.integers(1, 70), st.sampled_from(["count", "time"]))
 CUTS = st.lists(st.integers(0, 150), max_size=5)
 SIZES = st.integers(0, 150) | st.integers(0, 600)
@@ -71,8 +75,7 @@ def test_every_exact_synopsis_is_listed() -> None:
     assert all(kind.exact and kind.deterministic and kind.source for kind in (*ALGEBRAIC, Ordered))
 
 
-@each_synopsis
-@each_aggregate
+@each_pair
 @settings(max_examples=15)
 @given(streams(), RETENTIONS, CUTS, st.integers(1, 9))
 def test_answers_are_those_of_recomputation(
@@ -85,8 +88,14 @@ def test_answers_are_those_of_recomputation(
     assert_rolls_as_it_updates(make, *stream, every, tolerance=CLOSE)
 
 
-@each_synopsis
-@pytest.mark.parametrize("aggregate", [wr.sum("x"), wr.last("x")], ids=repr)
+@pytest.mark.parametrize(
+    ("kind", "aggregate"),
+    [
+        *((kind, wr.sum("x")) for kind in ALGEBRAIC),
+        *((kind, wr.last("x")) if kind is TwoStacks else long(kind, wr.last("x")) for kind in ALGEBRAIC),
+    ],
+    ids=lambda value: getattr(value, "__name__", repr(value)),
+)
 @settings(max_examples=20)
 @given(streams(), RETENTIONS)
 def test_integers_stay_integers(kind: Any, aggregate: Any, stream: Any, retention: Retention) -> None:
@@ -108,8 +117,7 @@ ODD = [0.0, -0.0, 1.0, -2.5, 5e-324, -5e-324, 2.2e-308, math.nan, math.inf, -mat
 HUGE = [1.7e308, -1.7e308, 1e300]
 
 
-@each_synopsis
-@each_aggregate
+@each_pair
 @settings(max_examples=20)
 @given(st.data(), RETENTIONS, st.integers(1, 3))
 def test_floats_of_any_kind_are_answered_as_by_recomputation(

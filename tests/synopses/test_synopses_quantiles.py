@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
+from sweeps import crossed
 from synopsis_contract import (
     assert_heavy,
     assert_memory_is_bounded,
@@ -140,8 +141,7 @@ def greenwald_khanna(eps: float, phi: Any = PHI) -> GreenwaldKhanna:
     return GreenwaldKhanna(wr.median("x"), accuracy=Accuracy(eps=eps), phi=phi)
 
 
-@pytest.mark.parametrize("eps", EPS)
-@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize(("data", "eps"), crossed(DATA, EPS))
 def test_greenwald_khanna_is_within_eps_in_little_memory(data: str, eps: float) -> None:
     random = np.random.default_rng(1)
     x, synopsis, seen = DATA[data](random, 60_000), greenwald_khanna(eps), 0
@@ -229,8 +229,7 @@ def assert_within_eps(synopsis: Any, on: Array, x: Array, ends: Array, *, among:
         assert rank_errors(synopsis.query(), PHI, window, among=among).max() <= synopsis.accuracy.eps
 
 
-@pytest.mark.parametrize("eps", EPS)
-@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize(("data", "eps"), crossed(DATA, EPS))
 def test_a_fixed_window_is_within_eps(data: str, eps: float) -> None:
     random = np.random.default_rng(2)
     for length, n in ((100, 3_000), (3_333, 20_000), (100_000, 230_000)):
@@ -239,8 +238,7 @@ def test_a_fixed_window_is_within_eps(data: str, eps: float) -> None:
         assert_within_eps(fixed(length, eps), np.arange(n), x, ends)
 
 
-@pytest.mark.parametrize("eps", EPS)
-@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize(("data", "eps"), crossed(DATA, EPS))
 def test_a_window_of_time_is_within_eps_while_it_grows_and_shrinks(data: str, eps: float) -> None:
     random = np.random.default_rng(3)
     for length, n in ((100, 20_000), (30_000, 60_000), (10**7, 60_000)):
@@ -291,8 +289,7 @@ def published_bytes(eps: float, length: int, *, shrinks: bool) -> float:
     return 8 * 100 * bound * (math.log2(eps * length) if shrinks else 1)
 
 
-@pytest.mark.parametrize("eps", EPS)
-@pytest.mark.parametrize("data", ["uniform", "descending", "duplicates"])
+@pytest.mark.parametrize(("data", "eps"), crossed(["uniform", "descending", "duplicates"], EPS))
 def test_memory_stays_within_the_published_bounds(data: str, eps: float) -> None:
     x = DATA[data](np.random.default_rng(4), 400_000)
     on = np.arange(x.size)

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 import cases
 import windrow as wr
 from cases import AGGREGATES, Spread, frame_locally, in_minutes, on_the_clock, rows_of, table, with_outages
+from sweeps import sweep
 from windrow.errors import UnsupportedError
 
 pytestmark = pytest.mark.spark
@@ -81,17 +82,20 @@ def found(source, name: str, plan: str, **options) -> list:
     return rows_of(frames.toArrow(), ["g"])
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", sweep(QUERIES, "segments", "delta", "aggregate", "custom"))
 def test_the_shuffle_plan_finds_the_frames(as_frame, wanted, name):
     assert found(as_frame, name, "shuffle") == wanted(name)
 
 
-@pytest.mark.parametrize("name", [n for n, scheme in QUERIES.items() if scheme.is_run])
+RUNS = [name for name, scheme in QUERIES.items() if scheme.is_run]
+
+
+@pytest.mark.parametrize("name", sweep(RUNS, "threshold with minimums", "grid that breaks at nulls", "gap"))
 def test_the_native_plan_finds_the_frames(as_frame, wanted, name):
     assert found(as_frame, name, "native") == wanted(name)
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", sweep(QUERIES, "segments", "double boundary", "custom", "gap"))
 def test_the_scan_plan_finds_the_frames_across_chunks(spark, ordered_files, wanted, name, many_chunks):
     source = wr.parquet(spark, ordered_files)
     told = wr.explain(source, QUERIES[name], on="t", by="g", agg=AGGREGATES, plan="scan")
@@ -100,7 +104,10 @@ def test_the_scan_plan_finds_the_frames_across_chunks(spark, ordered_files, want
     assert found(source, name, "scan") == wanted(name)
 
 
-@pytest.mark.parametrize("name", ["threshold", "segments", "double boundary", "delta", "aggregate", "custom"])
+ACROSS_SEAMS = ["threshold", "segments", "double boundary", "delta", "aggregate", "custom"]
+
+
+@pytest.mark.parametrize("name", sweep(ACROSS_SEAMS, "segments", "custom"))
 def test_ranges_find_the_frames_across_seams(as_frame, wanted, name, tune):
     tune(by_ranges=True, sampled=1.0)
     assert "the tuning asks for ranges" in str(wr.explain(as_frame, QUERIES[name], on="t", by="g", plan="shuffle"))
@@ -126,7 +133,7 @@ def test_explain_says_which_aggregates_hold_the_values_of_open_frames(spark) -> 
     assert "'n'" not in told
 
 
-@pytest.mark.parametrize("more", ["", "segments", "close"])
+@pytest.mark.parametrize("more", sweep(["", "segments", "close"], "close"))
 def test_a_column_is_as_good_as_a_text(as_frame, more):
     options = {"segments": True} if more == "segments" else {}
     by_column = wr.Threshold(F.col("x") > 1, close=F.col("x") < 0 if more == "close" else None, **options)
@@ -138,7 +145,7 @@ def test_a_column_is_as_good_as_a_text(as_frame, more):
         assert rows_of(one, ["g"]) == rows_of(other, ["g"])
 
 
-@pytest.mark.parametrize("name", ["threshold", "delta", "segments", "gap"])
+@pytest.mark.parametrize("name", sweep(["threshold", "delta", "segments", "gap"], "delta"))
 def test_one_group_is_shared_over_ranges(as_frame, small, name, tune):
     tune(sampled=1.0)
     assert "there is one group" in str(wr.explain(as_frame, QUERIES[name], on="t", plan="shuffle"))
@@ -147,6 +154,7 @@ def test_one_group_is_shared_over_ranges(as_frame, small, name, tune):
     assert rows_of(frames.toArrow(), []) == expected
 
 
+@pytest.mark.long
 def test_sixteen_cores_cut_where_two_do_not(spark, tune):
     tune(sampled=1.0)
     rng = np.random.default_rng(3)
@@ -170,7 +178,7 @@ def test_ranges_without_rows_end_no_frame(spark, tune):
         assert (row["count"], row["closed_at"], row["m"]) == (600, None, 299.0)
 
 
-@pytest.mark.parametrize("name", ["threshold with minimums", "delta", "double boundary"])
+@pytest.mark.parametrize("name", sweep(["threshold with minimums", "delta", "double boundary"], "double boundary"))
 def test_row_groups_that_overlap_are_mixed_in_the_right_order(spark, small, wanted, name, many_chunks, tmp_path):
     rng = np.random.default_rng(3)
     late = small.column("t").to_numpy() + 600_000_000 * rng.integers(0, 9, small.num_rows)

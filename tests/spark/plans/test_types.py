@@ -10,6 +10,7 @@ import pytest
 
 import windrow as wr
 from cases import rows_of
+from sweeps import sweep
 
 pytestmark = pytest.mark.spark
 
@@ -35,7 +36,7 @@ def sources(spark, sql: str, folder):
     return {"scan": source, "native": df, "shuffle": df}
 
 
-@pytest.mark.parametrize("name", CLOCKS)
+@pytest.mark.parametrize("name", sweep(CLOCKS, "timestamp", "date", "bigint", "float"))
 def test_a_clock_of_each_type(spark, name, tmp_path):
     kind, values, duration = CLOCKS[name]
     rows = " union all ".join(f"select {v} as t, 'g' as g, {x}d as x" for v, x in zip(values, X, strict=True))
@@ -59,7 +60,7 @@ def test_a_clock_of_each_type(spark, name, tmp_path):
     assert (only[7], only[8]) == (start, end)
 
 
-@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize("kind", sweep(KEYS, "string", "decimal(9,2)"))
 def test_a_key_of_each_type(spark, kind, tmp_path):
     rows = " union all ".join(f"select {i} as t, cast({KEYS[kind]} as {kind}) as g, {x}d as x" for i, x in enumerate(X))
     found = {}

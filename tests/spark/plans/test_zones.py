@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import windrow as wr
 from cases import frame_locally, rows_of
+from sweeps import sweep
 
 pytestmark = pytest.mark.spark
 
@@ -22,7 +23,9 @@ CHANGES = (SPRING, AUTUMN, 1710054000, 1730613600, 1696086000, 1712415600)
 SCHEMA = "t timestamp, local timestamp_ntz, x bigint"
 
 
-@pytest.fixture(params=["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
+@pytest.fixture(
+    params=sweep(["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"], "Australia/Lord_Howe")
+)
 def zone(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", request.param)

@@ -14,6 +14,7 @@ from pyspark.sql.udtf import AnalyzeArgument
 
 import windrow as wr
 from cases import AGGREGATES, rows_of, table
+from sweeps import long, sweep
 from windrow.errors import SpecError, WindrowError
 from windrow.spark.sql import functions
 from windrow.tuning import tuned
@@ -97,7 +98,17 @@ CALLS: dict[str, tuple[str, wr.Scheme]] = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+TRIED = (
+    "segments",
+    "a predicate that only Spark knows",
+    "boundary by break points",
+    "delta",
+    "maximal aggregate",
+    "gap",
+)
+
+
+@pytest.mark.parametrize("name", sweep(CALLS, *TRIED))
 def test_a_call_finds_the_frames_of_python(spark, readings, name):
     call, scheme = CALLS[name]
     found = spark.sql("SELECT * FROM " + call.replace("T,", f"TABLE(readings), on => 't', by => 'g', {AGG},"))
@@ -146,7 +157,9 @@ def test_several_columns_make_a_group_and_order_ties(spark, readings, by):
 INSTANTS = [datetime.datetime(2026, 10, 24, 22, minute, 30, 5) for minute in range(0, 60, 4)]
 
 
-@pytest.mark.parametrize("kind", ["timestamp", "timestamp_ntz", "date", "smallint", "float"])
+@pytest.mark.parametrize(
+    "kind", sweep(["timestamp", "timestamp_ntz", "date", "smallint", "float"], "timestamp", "date")
+)
 def test_the_type_of_on(spark, readings, kind):
     number = "minute(at)" if kind in ("smallint", "float") else "date_add(at, minute(at))" if kind == "date" else "at"
     days = [(instant, float(i % 4)) for i, instant in enumerate(INSTANTS)]
@@ -296,7 +309,15 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+SEEN = (
+    "unknown on", "no on", "unknown by", "unknown option", "required option", "no table", "no constant",
+    "text for a duration", "months", "unknown aggregate", "agg is text", "predicate of an unknown column",
+    "predicate that cannot be read",
+)  # fmt: skip
+"""Each is analyzed in a Python process of its own."""
+
+
+@pytest.mark.parametrize("name", sweep(MISTAKES, *SEEN))
 def test_a_mistake_is_one_sentence(spark, readings, name):
     call, words = MISTAKES[name]
     with pytest.raises(AnalysisException) as caught:
@@ -319,7 +340,10 @@ def test_the_sentence_is_that_of_python(spark, readings):
         functions.GapFrames.analyze()
 
 
-@pytest.mark.parametrize("predicate", ["upper(text)", "null", "slow(x)", "upper(pace) = 1", "x in (1,,2)"])
+ONLY_SPARK = ["upper(text)", "null", "slow(x)", "upper(pace) = 1", "x in (1,,2)"]
+
+
+@pytest.mark.parametrize("predicate", sweep(ONLY_SPARK, "upper(text)", "slow(x)"))
 def test_what_only_spark_can_refuse_is_refused_before_any_job(spark, readings, predicate):
     with pytest.raises(AnalysisException):
         spark.sql(f"SELECT * FROM threshold_frames(TABLE(readings), on => 't', predicate => '{predicate}')")
@@ -329,8 +353,8 @@ def test_what_only_spark_can_refuse_is_refused_before_any_job(spark, readings, p
     ("change", "said"),
     [
         ("nullif(t, 7) AS t", "on: column 't' is null or NaN in some row"),
-        ("if(t = 7, double('nan'), t) AS t", "on: column 't' is null or NaN in some row"),
-        ("nullif(g, 1) AS g", "by: column 'g' is null or NaN in some row"),
+        long("if(t = 7, double('nan'), t) AS t", "on: column 't' is null or NaN in some row"),
+        long("nullif(g, 1) AS g", "by: column 'g' is null or NaN in some row"),
         ("if(g = 1, double('nan'), g) AS g", "by: column 'g' is null or NaN in some row"),
     ],
 )
@@ -361,7 +385,7 @@ def test_nulls_that_are_forbidden(spark, readings, call, said):
         spark.sql(f"SELECT * FROM {call}").collect()
 
 
-@pytest.mark.parametrize("kind", ["timestamp", "timestamp_ntz", "date"])
+@pytest.mark.parametrize("kind", sweep(["timestamp", "timestamp_ntz", "date"], "timestamp"))
 def test_a_time_that_python_has_no_datetime_for(spark, readings, kind):
     source = f"TABLE(SELECT cast(timestamp_seconds(t + 400000000000) AS {kind}) AS at FROM readings)"
     with pytest.raises(SparkRuntimeException, match="column 'at' has a value outside the years 1 to 9999"):

@@ -95,21 +95,30 @@ def refused(spark, other: Callable[[DataFrame], DataFrame], checkpoint: Path, co
 
 
 def test_frames_are_not_continued_as_something_else(spark, begun, tmp_path):
-    checkpoint, in_order = begun(frames), begun(ordered_frames)
+    checkpoint = begun(frames)
     land(tmp_path / "in", 1, range(7, 8))
     for other in (slide, fill):
         message = f"holds the state of wr.frames, and the query is one of wr.{other.__name__}"
         refused(spark, other, checkpoint, f"as {other.__name__}", message)
-    refused(spark, assemble, in_order, "as assemble", "holds the state of wr.frames, and the query is one of wr.assem")
     assert len(run(frames(source(spark, tmp_path / "in")), checkpoint)) > 1
 
 
+@pytest.mark.long
+def test_frames_in_order_are_not_continued_as_assembled_ones(spark, begun, tmp_path):
+    checkpoint = begun(ordered_frames)
+    land(tmp_path / "in", 1, range(7, 8))
+    message = "holds the state of wr.frames, and the query is one of wr.assemble"
+    refused(spark, assemble, checkpoint, "as assemble", message)
+
+
+@pytest.mark.long
 def test_windows_are_not_continued_as_frames(spark, begun, tmp_path):
     checkpoint = begun(slide)
     land(tmp_path / "in", 1, range(7, 8))
     refused(spark, frames, checkpoint, "as frames", "holds the state of wr.slide, and the query is one of wr.frames")
 
 
+@pytest.mark.long
 def test_assembled_frames_are_not_continued_as_frames(spark, begun, tmp_path):
     checkpoint = begun(assemble)
     land(tmp_path / "in", 1, range(7, 8))

@@ -120,6 +120,7 @@ def test_a_stream_tags_a_stream_by_fragments_and_goes_on_after_a_stop(spark, pla
         filled(flush=True)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_a_stream_of_widened_frames_is_aggregated_over_a_stream(spark, places, tmp_path):
     moved: dict[str, Any] = {"before": "30 seconds", "after": "10 seconds"}
 

@@ -43,6 +43,7 @@ def test_a_row_from_the_future_makes_no_other_row_late(landed, tmp_path):
     assert found.count() >= 3
 
 
+@pytest.mark.long
 def test_without_a_guard_all_rows_past_the_next_batch_are_late(landed, tmp_path):
     _, progress = replayed(wr.frames(landed.withWatermark("t", "10 seconds"), wr.Threshold("x > 0"), on="t"), tmp_path)
     assert counted(progress, "late") == 10

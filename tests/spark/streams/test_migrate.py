@@ -13,6 +13,7 @@ from pyspark.errors import StreamingQueryException
 
 import windrow as wr
 from replays import replayed
+from sweeps import sweep
 
 pytestmark = pytest.mark.spark
 
@@ -57,7 +58,7 @@ QUERIES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", sweep(QUERIES, "frames"))
 def test_a_query_with_other_buckets_continues_where_the_old_one_stopped(spark, landed, name, tmp_path):
     table, folder = landed
     query = QUERIES[name]

@@ -16,6 +16,7 @@ from pyspark.errors import StreamingQueryException
 import windrow as wr
 from cases import QUERIES, frame_locally, rows_of, table
 from streamed import AGG, BATCHES, DELAY, SECOND, STREAMED, expected, in_seconds, run, stream, whole
+from sweeps import long, sweep
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 
@@ -45,7 +46,7 @@ def landed(tuples, tmp_path_factory) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("name", STREAMED)
+@pytest.mark.parametrize("name", sweep(STREAMED, "threshold with a gap", "custom"))
 def test_a_stream_gives_the_frames_of_a_table(spark, tuples, landed, name, tmp_path):
     scheme = in_seconds(QUERIES[name])
     source = stream(spark, landed)
@@ -149,14 +150,19 @@ def test_without_groups_a_stream_is_one_group(spark, tuples, landed, tmp_path):
     assert rows_of(both, []) == rows_of(wanted, [])
 
 
-def test_a_changed_query_is_refused_by_its_checkpoint(spark, tuples, landed, tmp_path):
+@pytest.mark.parametrize(
+    "changes",
+    [[{"scheme": wr.Threshold("x > 0.6")}], long([{"buckets": 7}, {"fragments": True}], id="options")],
+    ids=["scheme", "options"],
+)
+def test_a_changed_query_is_refused_by_its_checkpoint(spark, tuples, landed, changes, tmp_path):
     folder = tmp_path / "in"
     shutil.copytree(landed, folder)
     source = stream(spark, str(folder))
     scheme = wr.Threshold("x > 0.5")
     run(wr.frames(source, scheme, on="t", by="g"), tmp_path)
     pq.write_table(tuples.slice(0, 1), folder / "one-more.parquet")
-    for changed in ({"scheme": wr.Threshold("x > 0.6")}, {"buckets": 7}, {"fragments": True}):
+    for changed in changes:
         with pytest.raises(StreamingQueryException, match="start with a new checkpoint"):
             run(wr.frames(source, **({"scheme": scheme, "on": "t", "by": "g"} | changed)), tmp_path)
     _, progress = run(wr.frames(source, scheme, on="t", by="g"), tmp_path)

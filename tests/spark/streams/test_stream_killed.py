@@ -45,18 +45,18 @@ def test_a_killed_driver_loses_nothing_and_repeats_nothing(spark, tmp_path):
     kills, reached = 0, []
     while kills < KILLS:
         running = start(replay.__file__, str(tmp_path))
-        wait(running, checkpoint, committed(checkpoint) + chance.randint(0, 2))
+        wait(running, checkpoint, max(1, committed(checkpoint) + chance.randint(0, 2)))
         time.sleep(chance.uniform(0, 1.5))
         assert running.poll() is None, f"the query ended after {kills} kills: it needs more files"
         kill(running)
         kills += 1
         reached.append(committed(checkpoint))
     assert reached[-1] > 0, "the query got nowhere between two kills"
-    running = start(replay.__file__, str(tmp_path))
-    assert running.communicate()[0] == "done\n"
+    replay.started(spark, tmp_path).awaitTermination()
     every_frame_is_there_once(spark, tuples, tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_a_killed_worker_of_a_cluster_loses_nothing_and_repeats_nothing(spark, cluster, tmp_path):
     kills = max(1, KILLS // 2)
