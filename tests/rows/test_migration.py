@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import windrow as wr
 from frame_streams import AGG, KINDS, _reads, arrivals
 from streams import FEWER
-from windrow.framing.migration import OldBucket, empty_share, furthest, take_over
+from windrow.framing.migration import OldBucket, first_share, furthest, read_label, take_over
 from windrow.framing.query import FrameQuery
 from windrow.framing.schemes import SCHEMES
 from windrow.framing.stream import StreamPlan
@@ -55,7 +55,9 @@ class Query:
         kind, version = self.plan.kind, self.plan.version
         old = [OldBucket.read(state, shelf, shelf, kind, version) for shelf, state in shelved if state]
         shares = (
-            [(b, empty_share(furthest(bucket.about for bucket in old), buckets)) for b in range(buckets)] if old else []
+            [(b, first_share(furthest(bucket.about for bucket in old), buckets, 0)) for b in range(buckets)]
+            if old
+            else []
         )
         for bucket in old:
             shares += bucket.shares(new.buckets_of(bucket.keys()["by0"]), buckets)
@@ -127,6 +129,7 @@ def test_a_predicate_that_is_spelled_differently_is_no_other_query() -> None:
 
 def test_a_state_for_another_number_of_buckets_is_refused() -> None:
     plan = plan_for(wr.Gap(5))
-    share = empty_share({"version": 2, "plan": plan.fingerprint, "watermark": 1}, 4)
+    share = first_share({"version": 2, "plan": plan.fingerprint, "watermark": 1}, 4, 7)
+    assert read_label(share) == {"buckets": 4, "shares": 7}
     with pytest.raises(wr.SpecError, match="initial: the state was migrated to 4 buckets, but the query has 5"):
         take_over(plan.load(MemoryShelf(), None), share, 5)

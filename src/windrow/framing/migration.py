@@ -88,9 +88,15 @@ class OldBucket:
             yield bucket, save_tables(KIND, [table.combine_chunks() for table in tables])
 
 
-def empty_share(about: Mapping[str, Any], buckets: int) -> bytes:
-    """Return a share without groups, which only carries the query's progress."""
-    return save_tables(KIND, [_head(about, buckets), pa.table({})])
+def first_share(about: Mapping[str, Any], buckets: int, shares: int) -> bytes:
+    """Return the first share of a new bucket: it has no groups, but the query's progress and the number of shares."""
+    return save_tables(KIND, [_head(about, buckets, shares), pa.table({})])
+
+
+def read_label(share: bytes | pa.Buffer) -> dict[str, int | None]:
+    """Return the number of new buckets and, of a first share, the number of other shares of its bucket."""
+    about = about_of(saved_tables(share, KIND)[0])
+    return {name: about.get(name) for name in ("buckets", "shares")}
 
 
 def furthest(several: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -124,8 +130,9 @@ def take_over(bucket: StreamFramer | Any, share: bytes, buckets: int) -> None:
             store.live += len(groups)
 
 
-def _head(about: Mapping[str, Any], buckets: int) -> pa.Table:
-    told = {name: about.get(name) for name in ("version", "plan", "watermark", "newest")} | {"buckets": buckets}
+def _head(about: Mapping[str, Any], buckets: int, shares: int | None = None) -> pa.Table:
+    told = {name: about.get(name) for name in ("version", "plan", "watermark", "newest")}
+    told |= {"buckets": buckets, "shares": shares}
     return described(pa.table({}), told)
 
 

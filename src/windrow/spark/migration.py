@@ -11,9 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windrow.errors import SourceError
-from windrow.framing.migration import OldBucket, empty_share, furthest
+from windrow.framing.migration import OldBucket, first_share, furthest
 from windrow.framing.stream import StreamPlan
 from windrow.rows import wire
+from windrow.spark.failures import own_errors
 from windrow.spark.streams.buckets import bucket_of, check_buckets
 from windrow.spark.streams.saved import buckets_of, parts_of
 from windrow.spark.versions import from_arrow_schema
@@ -63,8 +64,8 @@ def migrate(
 
     Returns
     -------
-    A DataFrame for `initial=`. It is read when the new query first starts, so keep the old checkpoint until then. It
-    can also be written to a table and read back.
+    A DataFrame for `initial=`, with one or more rows per bucket, all of which are needed. It is read when the new query
+    first starts, so keep the old checkpoint until then. It can also be written to a table and read back.
     """
     check_buckets(buckets)
     plan, rows = _state(spark, checkpoint, operator)
@@ -83,9 +84,12 @@ def migrate(
     to = bucket_of([*map(F.col, wire.keys(len(by)))], number)
     placed = keys.select("bucket", "group", to.alias("to"))
     shares = rows.groupBy("bucket").cogroup(placed.groupBy("bucket")).applyInArrow(_shares(plan, number), SHARES)
-    told = empty_share(furthest(about_of(saved_tables(data, kind)[0]) for data in heads), number)
-    everywhere = spark.range(number).select(F.col("id").cast("int").alias("bucket"), F.lit(told).alias("data"))
-    return everywhere.unionAll(shares)
+    about = furthest(about_of(saved_tables(data, kind)[0]) for data in heads)
+    with own_errors():
+        counted = placed.groupBy("to").agg(F.count_distinct("bucket").alias("n")).collect()
+    expected = {row["to"]: row["n"] for row in counted}
+    first = [(bucket, first_share(about, number, expected.get(bucket, 0))) for bucket in range(number)]
+    return spark.createDataFrame(first, SHARES).unionAll(shares)
 
 
 def _state(spark: SparkSession, checkpoint: str | os.PathLike[str], operator: int | None) -> tuple[Plan, DataFrame]:

@@ -82,6 +82,31 @@ def test_another_scheme_and_another_number_of_buckets_are_refused(spark, landed,
     with pytest.raises(StreamingQueryException) as caught:
         replayed(other, tmp_path / "new")
     assert "the checkpoint was written with scheme=Threshold" in str(wr.failure(caught.value))
+    with pytest.raises(wr.SpecError, match="initial: the state was migrated to 2 buckets, but the query has 3; pass"):
+        QUERIES["frames"](stream(spark, folder / "1"), buckets=3, initial=state)
+
+
+def test_a_state_that_is_not_whole_is_refused_before_the_query_starts(spark, landed, tmp_path):
+    _, folder = landed
+    replayed(QUERIES["frames"](stream(spark, folder / "0"), buckets=2), tmp_path / "old")
+    wr.migrate(spark, tmp_path / "old" / "checkpoint", buckets=2).write.parquet(str(tmp_path / "state"))
+    state = spark.read.parquet(str(tmp_path / "state"))
+    rows = state.collect()
+    other = max((row for row in rows if row["bucket"] == 1), key=lambda row: len(row["data"]))
+    nothing = spark.createDataFrame([(1, None)], state.schema)
+    cases = {
+        "initial: the state has no rows; pass the whole result of wr.migrate": state.limit(0),
+        "initial: a part of the state of bucket 0 is missing": state.where("bucket = 1"),
+        "initial: a part of the state of bucket 1 is missing": [row for row in rows if row != other],
+        "initial: the state of bucket 0 occurs more than once": state.unionAll(state),
+        "initial: the state of bucket 1 occurs more than once": [*rows, other],
+        "initial: 1 row with a null; pass the whole result": state.unionAll(nothing),
+    }
+    for message, initial in cases.items():
+        if isinstance(initial, list):
+            initial = spark.createDataFrame(initial, state.schema)
+        with pytest.raises(wr.SpecError, match=message):
+            QUERIES["frames"](stream(spark, folder / "1"), buckets=2, initial=initial)
 
 
 def test_bad_arguments_are_refused(spark, landed, tmp_path):

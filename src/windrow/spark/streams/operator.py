@@ -36,6 +36,7 @@ from windrow.spark.streams.buckets import (
     in_buckets,
     out_of_buckets,
 )
+from windrow.spark.streams.initial import check_complete
 from windrow.spark.streams.options import (
     StreamOptions,
 )
@@ -96,6 +97,8 @@ def in_stream(
     plan = make_plan(request, layout, ordered=options.ordered, keep_groups=kept)
     if options.flush is not None:
         return flushed(df.sparkSession, plan, schema, options.flush)
+    if options.initial is not None:
+        check_complete(options.initial, buckets)
     places = {layout.on: request.on, **dict(zip(layout.by, request.by, strict=True))}
     packed = in_buckets(tuples, [F.col(name) for name in layout.by], buckets, places, nulls_on)
     late = to_arrow_schema(schema) if options.late == "emit" else None

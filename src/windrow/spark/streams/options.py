@@ -13,11 +13,12 @@ from windrow.errors import SpecError, TypeMismatchError, UnsupportedError, is_on
 from windrow.rows.checks import check_duration
 from windrow.rows.duration import Duration
 from windrow.rows.query import Query
-from windrow.spark.arguments import check_dataframe, check_switch
+from windrow.spark.arguments import check_switch
 from windrow.spark.streams.buckets import (
     check_buckets,
     check_state_store,
 )
+from windrow.spark.streams.initial import check_columns
 
 LATE = ("drop", "emit")
 
@@ -46,7 +47,7 @@ class StreamOptions:
         check_buckets(self.buckets)
         check_duration(self.keep_groups, "keep_groups")
         if self.initial is not None:
-            _check_initial(self.initial)
+            check_columns(self.initial)
         if self.initial is not None and self.flush is not None:
             raise SpecError("initial: a checkpoint is flushed as it is; pass either initial= or flush=")
 
@@ -60,14 +61,6 @@ class StreamOptions:
                 raise UnsupportedError(
                     f"{name}={quoted(getattr(self, name))} is for streams, and the source is no streaming DataFrame"
                 )
-
-
-def _check_initial(initial: Any) -> None:
-    """Reject a DataFrame whose columns show that it is not the result of `wr.migrate`."""
-    check_dataframe(initial, "initial", "; wr.migrate makes one")
-    if initial.isStreaming or {"bucket", "data"} - {*initial.columns}:
-        what = "a stream" if initial.isStreaming else f"a table of the columns {quoted(initial.columns)}"
-        raise SpecError(f"initial: expected the result of wr.migrate, a table of 'bucket' and 'data', got {what}")
 
 
 def check_stream(df: DataFrame, request: Query[Any], options: StreamOptions) -> None:
