@@ -66,8 +66,8 @@ def shortened(message: str) -> str:
     """Return a message of at most `LONGEST` characters: its beginning and its end, which states what is correct."""
     if len(message) <= LONGEST:
         return message
-    kept = LONGEST - 50
-    head, tail = message[: kept * 2 // 3], message[len(message) - kept // 3 :]
+    room = LONGEST - 50
+    head, tail = message[: room * 2 // 3], message[len(message) - room // 3 :]
     return f"{head} ... ({len(message) - len(head) - len(tail):,} characters left out) ... {tail}"
 
 
@@ -81,7 +81,7 @@ class ColumnError(WindrowError, LookupError):
     @classmethod
     def unknown(cls, name: str, role: str, existing: Iterable[str]) -> ColumnError:
         """Return an error that names the missing column, its role and the existing columns."""
-        return cls(f"{role}: there is no column {name!r}; the columns are {', '.join(map(repr, existing))}")
+        return cls(f"{role}: no column named {name!r}; available columns: {', '.join(map(repr, existing))}")
 
 
 class TypeMismatchError(WindrowError, TypeError):

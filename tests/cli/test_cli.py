@@ -148,8 +148,8 @@ def test_numbers_are_durations_where_on_is_a_number(parquet, capsys) -> None:
     line = ["frames", parquet, "--on", "cars", "--by", "detector", "--threshold", "speed < 40"]
     assert main([*line, "--min-duration", "2"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 4 + 1
-    assert "give a number in its unit" in refused([*line, "--min-duration", "2 minutes"], capsys)
-    assert "give a string such as '3 minutes'" in refused(
+    assert "expected a number in its unit" in refused([*line, "--min-duration", "2 minutes"], capsys)
+    assert "expected a string such as '3 minutes'" in refused(
         ["frames", parquet, *THRESHOLD, "--min-duration", "2"], capsys
     )
 
@@ -185,7 +185,7 @@ def test_files_without_anything_are_refused(tmp_path, capsys) -> None:
         ("header.csv", "time,detector,speed\n", "a header and no rows"),
         ("nothing.json", "", "it is empty"),
         ("broken.json", '{"time": 1', "one object a line"),
-        ("text.parquet", "no parquet at all", "half-written"),
+        ("text.parquet", "no parquet at all", "incomplete"),
     ]:
         (tmp_path / name).write_text(text)
         assert said in refused(["frames", str(tmp_path / name), *THRESHOLD], capsys)
@@ -196,11 +196,11 @@ def test_files_without_anything_are_refused(tmp_path, capsys) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        (["--on", "tme"], "on: there is no column 'tme'; the columns are 'detector', 'time', 'speed', 'cars'"),
-        (["--by", "lane"], "by: there is no column 'lane'"),
-        (["--threshold", "velocity < 40"], "there is no column 'velocity'"),
-        (["--threshold", "speed + 1"], "it must be true or false"),
-        (["--agg", "x=sum(volume)"], "agg 'x': there is no column 'volume'"),
+        (["--on", "tme"], "on: no column named 'tme'; available columns: 'detector', 'time', 'speed', 'cars'"),
+        (["--by", "lane"], "by: no column named 'lane'"),
+        (["--threshold", "velocity < 40"], "no column named 'velocity'"),
+        (["--threshold", "speed + 1"], "expected a boolean"),
+        (["--agg", "x=sum(volume)"], "agg 'x': no column named 'volume'"),
         (["--agg", "frame=min(speed)"], "two columns named 'frame'"),
         (["--agg", "detector=min(speed)"], "two columns named 'detector'"),
         (["--plan", "native", "--close", "speed > 50"], "plan='native'"),
@@ -234,7 +234,7 @@ def test_a_predicate_that_fails_on_a_row_is_named_on_one_line(predicate, said, p
 def test_a_half_written_file_is_refused_and_leaves_nothing_behind(parquet, out, tmp_path, capsys) -> None:
     whole = Path(parquet).read_bytes()
     (tmp_path / "half.parquet").write_bytes(whole[: len(whole) // 2])
-    assert "half-written" in refused(
+    assert "incomplete" in refused(
         ["frames", str(tmp_path / "half.parquet"), *THRESHOLD, "--out", str(out / "a.csv")], capsys
     )
     assert not list(out.iterdir())
@@ -248,7 +248,7 @@ def test_one_half_written_file_among_others_is_refused_too(plan, parquet, out, t
     (folder / "a.parquet").write_bytes(whole)
     (folder / "b.parquet").write_bytes(whole[: len(whole) // 2])
     said = refused(["frames", str(folder), *THRESHOLD, "--plan", plan, "--out", str(out / "jams")], capsys)
-    assert "half-written" in said
+    assert "incomplete" in said
     assert not list(out.iterdir())
 
 
@@ -269,7 +269,7 @@ def test_an_existing_output_is_kept_unless_it_may_be_replaced(parquet, out, caps
     line = ["frames", parquet, *THRESHOLD, "--out", str(out / "jams.csv")]
     assert "already exists" in refused(line, capsys)
     assert (out / "jams.csv").read_text() == mine
-    assert "there is no column" in refused([*line, "--overwrite", "--order-by", "lane"], capsys)
+    assert "no column named" in refused([*line, "--overwrite", "--order-by", "lane"], capsys)
     assert (out / "jams.csv").read_text() == mine
     assert main([*line, "--overwrite"]) == 0
     assert (out / "jams.csv").read_text().startswith("detector,frame,")
@@ -332,7 +332,7 @@ def test_filling_tags_rows_or_aggregates_them(sources, out, tmp_path, capsys) ->
     rows = pq.read_table(counted).to_pylist()
     assert bounds(rows) == FOUND
     assert [row["reports"] for row in rows] == [1, 0, 0, 1, 1]
-    assert "there is no column 'lane'" in refused([*fill, "--by", "lane"], capsys)
+    assert "no column named 'lane'" in refused([*fill, "--by", "lane"], capsys)
     assert "frames" in refused(["fill", sources["parquet"], sources["csv"], "--on", "time"], capsys)
 
 

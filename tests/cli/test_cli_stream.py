@@ -142,7 +142,7 @@ def test_a_later_run_goes_on_and_every_frame_is_there_once(landing, tmp_path, ca
     assert bounds(rows_in(out)) == FOUND
     capsys.readouterr()
     land(readings(7, 8), landing / "c.parquet")
-    assert "start with a new checkpoint" in refused([*line, "--max-gap", "1 hour"], capsys)
+    assert "use a new checkpoint" in refused([*line, "--max-gap", "1 hour"], capsys)
     (landing / "c.parquet").unlink()
     assert main([*line, "--max-gap", "1 hour", "--overwrite", "--flush"]) == 0
     assert bounds(rows_in(out)) == FOUND
@@ -218,8 +218,8 @@ def test_a_file_unlike_the_first_ones_stops_the_query(text, landing, tmp_path, c
 def test_wrong_columns_leave_nothing_behind(landing, tmp_path, capsys) -> None:
     land(readings(0, 4), landing / "a.parquet")
     out = ["--out", str(tmp_path / "jams")]
-    assert "there is no column 'lane'" in refused(["frames", str(landing), *STREAM, "--by", "lane", *out], capsys)
-    assert "--on: there is no column 'at'" in refused(["frames", str(landing), *STREAM, "--on", "at", *out], capsys)
+    assert "no column named 'lane'" in refused(["frames", str(landing), *STREAM, "--by", "lane", *out], capsys)
+    assert "--on: no column named 'at'" in refused(["frames", str(landing), *STREAM, "--on", "at", *out], capsys)
     assert [path.name for path in tmp_path.iterdir()] == ["landing"]
 
 

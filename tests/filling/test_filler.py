@@ -166,7 +166,7 @@ def test_a_state_of_another_query_or_a_newer_version_is_refused(monkeypatch: pyt
     filler = Filler(plan, MemoryShelf())
     filler.step([arrived(3)], [], 2)
     state = filler.save()
-    with pytest.raises(SourceError, match=r"written with agg=\{\}, and now it is agg="):
+    with pytest.raises(SourceError, match=r"written with agg=\{\}, but this query uses agg="):
         Filler.load(plan_for(NOTHING, AGG), MemoryShelf(), state)
     monkeypatch.setattr(codec, "VERSION", 0)
     with pytest.raises(SourceError, match="version 2, written by a newer Windrow"):

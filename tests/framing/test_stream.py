@@ -130,7 +130,9 @@ def test_a_state_of_a_newer_version_or_of_another_query_is_refused(monkeypatch: 
     bucket.step([tuples(("a", 5, True))], 6)
     state = bucket.save()
     other = plan_for(wr.Threshold("hit", min_count=2))
-    with pytest.raises(SourceError, match=r"written with scheme=Threshold\('`hit`'\), and now it is .*min_count=2"):
+    with pytest.raises(
+        SourceError, match=r"written with scheme=Threshold\('`hit`'\), but this query uses .*min_count=2"
+    ):
         StreamFramer.load(other, MemoryShelf(), state)
     with pytest.raises(SourceError, match="fragments=False"):
         StreamFramer.load(plan_for(wr.Threshold("hit"), fragments=True), MemoryShelf(), state)

@@ -219,11 +219,11 @@ def test_a_batch_of_another_type_is_refused():
         ("f > 16777217", "Spark's settings"),
         ("f > i", "Spark's settings"),
         ("f in (1, 0.5)", "in one list with a float"),
-        ("i > 9223372036854775808", "beyond all longs"),
-        ("i > 0.1234567890123456789", "too fine"),
+        ("i > 9223372036854775808", "outside the range of long"),
+        ("i > 0.1234567890123456789", "too many digits"),
         ("x > 0.1234567890123456789012345678901234567890", "more digits"),
-        ("x > 1e400", "edge"),
-        ("x > 1e-320", "edge"),
+        ("x > 1e400", "limit of the range"),
+        ("x > 1e-320", "limit of the range"),
         ("i in (1e0)", "left to Spark"),
         ("s > 1", "string with a number"),
         ("x in (1, 'a')", "left to Spark"),
@@ -277,7 +277,7 @@ def test_columns_that_differ_in_case_only_are_ambiguous():
 
 
 def test_an_unknown_column_is_told_with_those_that_exist():
-    with pytest.raises(ColumnError, match=r"no column 'sped'; the columns are .*'Speed'"):
+    with pytest.raises(ColumnError, match=r"no column named 'sped'; available columns: .*'Speed'"):
         parse_predicate("sped < 40").compile(SCHEMA)
 
 
@@ -286,7 +286,7 @@ def test_an_unknown_column_is_told_with_those_that_exist():
     [("x + 1", "x \\+ 1"), ("Speed", ".*"), ("s", "s"), ("x and b", "x"), ("not i", "i"), ("1", "1")],
 )
 def test_a_value_is_no_condition(text, part):
-    with pytest.raises(TypeMismatchError, match=f"'{part}' is of type .* must be a condition"):
+    with pytest.raises(TypeMismatchError, match=f"'{part}' is of type .* expected a condition"):
         parse_predicate(text).compile(SCHEMA)
 
 
@@ -300,8 +300,8 @@ def test_a_value_is_no_condition(text, part):
         ("x > 1 and\n  < 2", r"line 2, column \d"),
         ("x > 1)", r"column 6, near '\)'"),
         ("s = 'a", "quote left open"),
-        ("(x > 1", "near '1': is a parenthesis left open"),
-        ("x in (", "parenthesis left open"),
+        ("(x > 1", "near '1': is a parenthesis not closed"),
+        ("x in (", "parenthesis not closed"),
         ("x > 1; y > 2", "semicolon"),
         ("x > 1;", "semicolon"),
         ("x > 1 as y", "near 'as'"),
@@ -314,7 +314,7 @@ def test_a_value_is_no_condition(text, part):
         ("sum(x) > 1", r"an aggregate, 'SUM\(x\)'"),
         ("max(x) over (order by i) > 1", "a window function"),
         ("explode(x)", "a generator"),
-        ("--", "nothing but a comment"),
+        ("--", "only a comment"),
         ("(" * 5000 + "x > 1" + ")" * 5000, "nested too deeply"),
     ],
 )
@@ -327,7 +327,7 @@ def test_a_text_that_is_no_predicate_is_refused_at_once(text, message):
     "text", ["select x > 1", "x < from y", "on ramp < 3", "speed limit < 40", "x > 1 and road work"]
 )
 def test_backticks_are_advised_where_a_name_may_be_the_trouble(text):
-    with pytest.raises(SpecError, match="goes in backticks"):
+    with pytest.raises(SpecError, match="in backticks"):
         parse_predicate(text)
 
 
@@ -448,7 +448,7 @@ def test_what_is_no_condition_is_still_refused(text):
 
 
 def test_a_function_by_itself_is_no_condition():
-    with pytest.raises(SpecError, match="predicate 'x -> x' is a function and not a condition"):
+    with pytest.raises(SpecError, match="predicate 'x -> x' is a function, not a condition"):
         parse_predicate("x -> x")
     assert parse_predicate("exists(xs, x -> x > 1)").columns
 

@@ -95,7 +95,7 @@ def test_months_and_years_have_no_fixed_length(text):
 
 
 def test_something_else_than_a_string_is_refused():
-    with pytest.raises(SpecError, match="180 is not a duration"):
+    with pytest.raises(SpecError, match=r"expected a duration .*, got 180"):
         parse_duration(180)
 
 
@@ -141,16 +141,16 @@ def test_a_duration_on_a_clock(value, kind, clock):
         (1.5, "date", "timedelta"),
         (True, "timestamp", "timedelta"),
         (None, "timestamp", "timedelta"),
-        ("3 minutes", "integer", "give a number"),
-        (timedelta(1), "float", "give a number"),
-        (True, "integer", "give a number"),
-        (None, "float", "give a number"),
+        ("3 minutes", "integer", "expected a number"),
+        (timedelta(1), "float", "expected a number"),
+        (True, "integer", "expected a number"),
+        (None, "float", "expected a number"),
         (math.nan, "float", "finite"),
         (math.inf, "integer", "finite"),
-        (-1, "integer", "negative"),
-        (-0.5, "float", "negative"),
-        ("-1 day", "timestamp", "negative"),
-        (timedelta(-1), "date", "negative"),
+        (-1, "integer", "zero or more"),
+        (-0.5, "float", "zero or more"),
+        ("-1 day", "timestamp", "zero or more"),
+        (timedelta(-1), "date", "zero or more"),
         ("soon", "timestamp", "'3 minutes'"),
     ],
 )
@@ -166,5 +166,5 @@ def test_a_wrong_duration_names_the_option_the_value_and_what_is_right(value, ki
 @pytest.mark.parametrize("kind", ["integer", "float"])
 def test_a_number_past_all_floats_is_no_duration(kind):
     for value in (10**400, -(10**400), Fraction(10**400, 3)):
-        with pytest.raises(SpecError, match=r"before=.*: a duration must be finite"):
+        with pytest.raises(SpecError, match=r"before: expected a finite duration"):
             to_clock(value, kind, "before")

@@ -176,7 +176,7 @@ def test_a_half_written_file(spark, tmp_path):
     pq.write_table(pa.table({"t": list(range(1000)), "speed": [1.0] * 1000}), whole)
     (tmp_path / "half.parquet").write_bytes(whole.read_bytes()[:-200])
     said = refusal(SourceError, lambda: wr.parquet(spark, str(tmp_path / "half.parquet")))
-    assert "half-written" in said
+    assert "incomplete" in said
 
 
 def test_one_half_written_file_among_whole_ones(spark, tmp_path):
@@ -350,10 +350,10 @@ def test_timestamps_in_nanoseconds_are_named_as_such(spark, tmp_path):
 
 def test_a_table_of_another_library_is_refused_with_the_way_to_make_a_dataframe():
     for table, way in (
-        (pd.DataFrame({"minute": [1]}), "got a pandas DataFrame; make one by spark.createDataFrame(df)"),
-        (pl.DataFrame({"minute": [1]}), "got a polars DataFrame; make one by spark.createDataFrame(df.to_arrow())"),
-        (pa.table({"minute": [1]}), "got a pyarrow Table; make one by spark.createDataFrame(table)"),
-        ([1, 2], "source: expected a Spark DataFrame, got [1, 2], or give a Parquet source by wr.parquet"),
+        (pd.DataFrame({"minute": [1]}), "got a pandas DataFrame; convert it with spark.createDataFrame(df)"),
+        (pl.DataFrame({"minute": [1]}), "got a polars DataFrame; convert it with spark.createDataFrame(df.to_arrow())"),
+        (pa.table({"minute": [1]}), "got a pyarrow Table; convert it with spark.createDataFrame(table)"),
+        ([1, 2], "source: expected a Spark DataFrame, got [1, 2]; Parquet files can be opened with wr.parquet"),
     ):
         for call in (
             lambda table=table: wr.frames(table, HIT, on="minute"),
@@ -368,7 +368,9 @@ def test_a_checkpoint_that_spark_cannot_open_is_named(spark):
         said = refusal(SourceError, lambda path=path: wr.open_frames(spark, path))
         assert "Spark cannot read a state at this path" in said
         assert refusal(SourceError, lambda path=path: wr.buffer_stats(spark, path)) == said
-    assert refusal(SpecError, lambda: wr.open_frames(None, "/data/state")).startswith("spark: None is no Spark session")
+    assert refusal(SpecError, lambda: wr.open_frames(None, "/data/state")).startswith(
+        "spark: expected a Spark session, got None"
+    )
     assert "operator: expected" in refusal(SpecError, lambda: wr.open_frames(spark, "/data/state", operator=-1))
 
 
@@ -466,7 +468,7 @@ def test_a_switch_for_windows_is_checked_where_frames_are_explained(loops):
         assert refusal(SpecError, lambda option=option: wr.explain(loops, HIT, on="minute", **{option: 0})) == (
             f"{option}: expected True or False, got 0"
         )
-    assert "is for windows" in refusal(UnsupportedError, lambda: wr.explain(loops, HIT, on="minute", using={}))
+    assert "applies only to windows" in refusal(UnsupportedError, lambda: wr.explain(loops, HIT, on="minute", using={}))
 
 
 def test_a_division_by_zero_is_one_error_in_every_plan(spark, tmp_path):

@@ -76,7 +76,9 @@ def twins(tmp_path) -> str:
 
 
 def test_parquet_with_columns_that_differ_in_case_is_refused_by_name(spark, twins):
-    with pytest.raises(SourceError, match=r"two columns 'x' that differ in letter case.*spark\.sql\.caseSensitive"):
+    with pytest.raises(
+        SourceError, match=r"two of its columns are named 'x', apart from case.*spark\.sql\.caseSensitive"
+    ):
         wr.parquet(spark, twins)
 
 
@@ -87,7 +89,7 @@ def test_a_table_with_columns_that_differ_in_case_is_ambiguous(spark):
         lambda: wr.frames(df, wr.Gap(1), on="t", agg={"low": wr.min("X")}),
         lambda: wr.frames(df, wr.Gap(1), on="t", by="x"),
     ):
-        with pytest.raises(ColumnError, match="is ambiguous, the table has columns 'x', 'X'; rename one"):
+        with pytest.raises(ColumnError, match="is ambiguous: the table has the columns 'x', 'X'; rename one"):
             call()
     with pytest.raises(SpecError, match=r"'x > 0\.5'.*ambiguous"):
         wr.frames(df, HIT, on="t")
@@ -106,7 +108,7 @@ def test_where_letter_case_matters_each_is_found_by_its_name(spark, twins):
                 wr.frames(source, wr.Gap(1), on="t", agg={"most": wr.max("X")}, plan=plan).select("most").collect()
             )
             assert repr(most["most"]) == "1"
-        with pytest.raises(ColumnError, match="there is no column 'T'"):
+        with pytest.raises(ColumnError, match="no column named 'T'"):
             wr.frames(source, HIT, on="T")
     finally:
         spark.conf.unset("spark.sql.caseSensitive")
@@ -130,7 +132,7 @@ def test_what_is_no_number_is_neither_clock_nor_attribute_nor_aggregated(odd, na
     def refused(scheme=HIT, **options):
         with pytest.raises(TypeMismatchError, match=f"column '{name}' is of type") as caught:
             wr.frames(odd, scheme, **({"on": "t"} | options))
-        assert "must be" in str(caught.value) or "give a number" in str(caught.value)
+        assert "expected" in str(caught.value)
 
     refused(on=name)
     refused(wr.Boundary({name: 1}))

@@ -266,12 +266,12 @@ def test_an_ordered_stream_needs_no_watermark(spark, tmp_path):
         ({"agg": {}}, wr.SpecError, "windows without an aggregate tell nothing"),
         ({"agg": {"end": wr.count()}}, wr.ColumnError, "two columns named 'end'"),
         ({"agg": {"m": wr.mean("lane")}}, wr.TypeMismatchError, "'lane' is of type string"),
-        ({"by": "sensor"}, wr.ColumnError, "there is no column 'sensor'"),
-        ({"plan": "fast"}, wr.SpecError, "plan: 'fast' is not a plan"),
-        ({"plan": "scan"}, wr.UnsupportedError, "give Parquet files by wr.parquet"),
+        ({"by": "sensor"}, wr.ColumnError, "no column named 'sensor'"),
+        ({"plan": "fast"}, wr.SpecError, "plan: expected one of auto, native, shuffle, scan; got 'fast'"),
+        ({"plan": "scan"}, wr.UnsupportedError, "open them with wr.parquet"),
         ({"plan": "native", "agg": {"m": wr.median("x")}}, wr.UnsupportedError, "median.*Spark has no partial form"),
         ({"empty": 1}, wr.SpecError, "empty: expected True or False, got 1"),
-        ({"late": "emit"}, wr.UnsupportedError, "is for streams"),
+        ({"late": "emit"}, wr.UnsupportedError, "is only for streams"),
         ({"on": "lane"}, wr.TypeMismatchError, "on: column 'lane'"),
     ],
 )
@@ -305,9 +305,9 @@ def test_explain_says_which_plan_and_why(spark, landed):
     told = str(wr.explain(source, KINDS, **asked, agg=ORDERED))
     assert "plan: shuffle" in told
     assert "depend on the order of tuples" in told
-    with pytest.raises(wr.UnsupportedError, match="is for windows"):
+    with pytest.raises(wr.UnsupportedError, match="applies only to windows"):
         wr.explain(source, wr.Gap("1 minute"), on="t", empty=True)
-    with pytest.raises(wr.UnsupportedError, match="is for frames"):
+    with pytest.raises(wr.UnsupportedError, match="applies only to frames"):
         wr.explain(source, KINDS, **asked, agg=NATIVE, fragments=True)
 
 

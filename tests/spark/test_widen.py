@@ -68,22 +68,27 @@ def test_bounds_move_by_fixed_lengths(berlin: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("value", "options", "error", "message"),
     [
-        ("7", {"before": -1}, SpecError, "before=-1: a duration must not be negative"),
-        ("now()", {"after": "-3 minutes"}, SpecError, "after='-3 minutes': a duration must not be negative"),
-        ("now()", {"after": timedelta(hours=-1)}, SpecError, "must not be negative"),
-        ("now()", {"before": 5}, SpecError, "give a string such as '3 minutes' or a timedelta"),
+        ("7", {"before": -1}, SpecError, "before: expected a duration of zero or more, got -1"),
+        ("now()", {"after": "-3 minutes"}, SpecError, "after: expected a duration of zero or more, got '-3 minutes'"),
+        ("now()", {"after": timedelta(hours=-1)}, SpecError, "expected a duration of zero or more"),
+        ("now()", {"before": 5}, SpecError, "expected a string such as '3 minutes' or a timedelta"),
         ("now()", {"before": "a while"}, SpecError, "before: 'a while'"),
         ("now()", {"before": timedelta.max}, SpecError, "longer than the longest duration"),
-        ("7", {"after": "5 minutes"}, SpecError, "give a number in its unit"),
-        ("7", {"after": True}, SpecError, "give a number in its unit"),
-        ("7", {"after": 0.5}, SpecError, "after=0.5: column 'end' is of type int, and integers move by whole numbers"),
-        ("7.0D", {"after": float("inf")}, SpecError, "a duration must be finite"),
-        ("current_date()", {"before": "36 hours"}, SpecError, "'start' is of type date, and dates move by whole days"),
+        ("7", {"after": "5 minutes"}, SpecError, "expected a number in its unit"),
+        ("7", {"after": True}, SpecError, "expected a number in its unit"),
+        ("7", {"after": 0.5}, SpecError, "after: column 'end' is of type int, so expected an integer, got 0.5"),
+        ("7.0D", {"after": float("inf")}, SpecError, "expected a finite duration"),
+        (
+            "current_date()",
+            {"before": "36 hours"},
+            SpecError,
+            "'start' is of type date, so expected whole days, got '36 hours'",
+        ),
         (
             "'noon'",
             {"before": 1},
             TypeMismatchError,
-            "frames: column 'start' is of type string; it must be a timestamp",
+            "frames: column 'start' is of type string; expected a timestamp",
         ),
         ("1.5BD", {"before": 1}, TypeMismatchError, "frames: column 'start' is of type decimal"),
     ],
@@ -97,7 +102,7 @@ def test_bad_lengths(
 
 
 def test_frames_without_bounds(spark: SparkSession) -> None:
-    with pytest.raises(ColumnError, match="frames: there is no column 'end'; the columns are 'frame', 'start'"):
+    with pytest.raises(ColumnError, match="frames: no column named 'end'; available columns: 'frame', 'start'"):
         wr.widen(spark.sql("select 0 as frame, 1 as start"), before=1)
     with pytest.raises(ColumnError, match="'start' is ambiguous"):
         wr.widen(spark.sql("select 0 as start, 1 as start, 2 as end"), before=1)

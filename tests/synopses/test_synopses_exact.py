@@ -365,9 +365,9 @@ def test_a_saved_state_must_be_of_the_same_synopsis() -> None:
     saved = TwoStacks(wr.sum("x"), Retention(3)).save()
     other: list[tuple[Synopsis, str]] = [
         (DABA(wr.sum("x"), Retention(3)), "of kind 'synopsis TwoStacks', expected 'synopsis DABA'"),
-        (TwoStacks(wr.sum("x"), Retention(4)), "saved with length=3, and now it is length=4"),
+        (TwoStacks(wr.sum("x"), Retention(4)), "saved with length=3, but this synopsis has length=4"),
         (TwoStacks(wr.sum("y"), Retention(3)), "aggregate"),
-        (TwoStacks(wr.sum("x"), Retention(3), integral=True), "integral=False, and now it is integral=True"),
+        (TwoStacks(wr.sum("x"), Retention(3), integral=True), "integral=False, but this synopsis has integral=True"),
     ]
     for synopsis, message in other:
         with refusal(SourceError, message):

@@ -235,7 +235,7 @@ def test_any_cut_and_any_round_trip_gives_the_same_answers(
 
 def test_a_state_is_refused_by_a_histogram_made_otherwise() -> None:
     saved = VarianceHistogram(Variance("x"), Retention(8), Accuracy(0.5)).save()
-    with pytest.raises(SourceError, match=r"eps=0\.5, and now it is eps=0\.1"):
+    with pytest.raises(SourceError, match=r"eps=0\.5, but this synopsis has eps=0\.1"):
         VarianceHistogram(Variance("x"), Retention(8), Accuracy(0.1)).load(saved)
     with pytest.raises(SourceError, match="ExponentialHistogram"):
         ExponentialHistogram(Sum("x"), Retention(8), Accuracy(0.1)).load(saved)

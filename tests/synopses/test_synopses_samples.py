@@ -466,7 +466,7 @@ def test_the_memory_of_a_sample_does_not_grow_with_the_window() -> None:
 
 def test_a_state_is_refused_by_a_sample_made_otherwise() -> None:
     saved = ChainSample(Mean("x"), Retention(8), ROUGH, size=4).save()
-    with pytest.raises(SourceError, match="seed=0, and now it is seed=1"):
+    with pytest.raises(SourceError, match="seed=0, but this synopsis has seed=1"):
         ChainSample(Mean("x"), Retention(8), ROUGH, size=4, seed=1).load(saved)
 
 

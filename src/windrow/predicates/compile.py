@@ -74,9 +74,9 @@ class Compiler:
     def _typed(self, tree: exp.Expr) -> Typed:
         """Compile any expression, by its class."""
         rule, allowed, words = _RULES.get(type(tree), (None, "", ""))
-        given = {name for name, value in tree.args.items() if value not in (None, False, [])}
-        if rule is None or not given <= set(allowed.split()):
-            self._refuse(tree, "it is not in the list of what is surely the same")
+        arguments = {name for name, value in tree.args.items() if value not in (None, False, [])}
+        if rule is None or not arguments <= set(allowed.split()):
+            self._refuse(tree, "it may have another result outside Spark")
         self.words.update(words.split())
         try:
             return rule(self, tree)
@@ -100,22 +100,22 @@ class Compiler:
         if typed.kind is not Kind.BOOLEAN:
             part = tree.sql(dialect="spark")
             raise TypeMismatchError(
-                f"predicate {quoted(self.text)}: {quoted(part)} is of type {typed}; it must be a condition"
+                f"predicate {quoted(self.text)}: {quoted(part)} is of type {typed}; expected a condition"
             )
         return typed.node
 
     def _column(self, tree: exp.Column) -> Typed:
         name = tree.name
-        found = [known for known in self.schema.names if known.lower() == name.lower()]
-        functions = FUNCTIONS_BEFORE_COLUMNS if found else BARE_FUNCTIONS | FUNCTIONS_BEFORE_COLUMNS
+        matches = [other for other in self.schema.names if other.lower() == name.lower()]
+        functions = FUNCTIONS_BEFORE_COLUMNS if matches else BARE_FUNCTIONS | FUNCTIONS_BEFORE_COLUMNS
         if name.lower() in functions and not tree.this.quoted:
             raise Refused("it is a function in Spark")
-        if not found:
+        if not matches:
             raise ColumnError.unknown(name, f"predicate {quoted(self.text)}", self.schema.names)
-        if len(found) > 1:
-            raise Refused(f"it may be any of the columns {', '.join(map(repr, found))}")
-        self.used[found[0]] = None
-        return column(found[0], self.schema.field(found[0]).type)
+        if len(matches) > 1:
+            raise Refused(f"it may be any of the columns {', '.join(map(repr, matches))}")
+        self.used[matches[0]] = None
+        return column(matches[0], self.schema.field(matches[0]).type)
 
     def _literal(self, tree: exp.Literal) -> Typed:
         if tree.is_string:

@@ -31,7 +31,7 @@ def bare_names(tokens: Sequence[Token]) -> list[Token]:
     >>> [token.start for token in bare_names(sqlglot.tokenize("and > 1 or not and < from and x = 1", read="spark"))]
     [0, 15, 21]
     """
-    found: list[Token] = []
+    names: list[Token] = []
     at, value_next = 0, True
     while at < len(tokens):
         token, after, then = (*tokens[at : at + 3], None, None)[:3]
@@ -43,7 +43,7 @@ def bare_names(tokens: Sequence[Token]) -> list[Token]:
             at += 2
         elif value_next:
             if _is_name(token, after, then):
-                found.append(token)
+                names.append(token)
                 value_next = False
             elif kind in (*_LITERALS, T.R_PAREN) or (kind is T.VAR and not _is(after, T.L_PAREN)):
                 value_next = False
@@ -58,7 +58,7 @@ def bare_names(tokens: Sequence[Token]) -> list[Token]:
             is_sign = not token.text[:1].isalnum() and kind not in (*_LITERALS, T.R_PAREN, T.R_BRACKET)
             value_next = kind in _INFIX or (is_sign and token.text != "!")
             at += 1
-    return found
+    return names
 
 
 def _is_name(token: Token, after: Token | None, then: Token | None) -> bool:

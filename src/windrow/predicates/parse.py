@@ -74,7 +74,7 @@ class Predicate:
         except RecursionError:
             raise UnsupportedError(f"predicate {quoted(self.text)} is nested too deeply") from None
         if compiler.words != self._words:
-            raise UnsupportedError(f"predicate {quoted(self.text)}: it is not sure that Spark reads it the same way")
+            raise UnsupportedError(f"predicate {quoted(self.text)}: Spark may read it differently")
         return CompiledPredicate(self.text, tuple(compiler.used), node)
 
 
@@ -114,26 +114,30 @@ def parse_predicate(text: str, option: str = "predicate") -> Predicate:
     windrow.errors.SpecError: predicate 'speed <' cannot be parsed at line 1, column 7, near '<': ...
     """
     if not isinstance(text, str) or not text.strip():
-        raise SpecError(f"{option} {quoted(text)} is empty; give a condition such as 'speed < 40'")
+        raise SpecError(f"{option} {quoted(text)} is empty; expected a condition such as 'speed < 40'")
     tokens: Sequence[Token] = []
     try:
         tokens = sqlglot.tokenize(text, read="spark")
         if any(token.token_type is TokenType.SEMICOLON for token in tokens):
-            raise SpecError(f"{option} {quoted(text)} has a semicolon; give one condition, without it")
+            raise SpecError(f"{option} {quoted(text)} has a semicolon; expected a single condition")
         tree, names = _parse(text)
     except SqlglotError as error:
         raise SpecError(f"{option} {quoted(text)} cannot be parsed{_explain(tokens, error)}") from None
     except RecursionError:
         raise SpecError(f"{option} {quoted(text)} is nested too deeply") from None
     if _is_lambda(tree) and any(token.token_type is TokenType.ARROW for token in tokens):
-        raise SpecError(f"{option} {quoted(text)} is a function and not a condition; give one such as 'speed < 40'")
+        raise SpecError(
+            f"{option} {quoted(text)} is a function, not a condition; expected a condition such as 'speed < 40'"
+        )
     for kind, name in _NO_PREDICATE:
-        if found := tree.find(*kind):
+        if part := tree.find(*kind):
             raise SpecError(
-                f"{option} {quoted(text)} has {name}, {quoted(_sql(found))}; give a condition on a single row"
+                f"{option} {quoted(text)} contains {name}, {quoted(_sql(part))}; expected a condition on a single row"
             )
     columns = tuple(dict.fromkeys(column.parts[0].name for column in tree.find_all(exp.Column, bfs=False)))
-    doubt = f"the name {quoted(names[0])} is a word of SQL without backticks, left to Spark" if names else None
+    doubt = (
+        f"the name {quoted(names[0])} is an SQL keyword without backticks, which is left to Spark" if names else None
+    )
     return Predicate(text, columns, tree, _words(tokens), _doubt(text, tokens) or doubt)
 
 
@@ -168,10 +172,10 @@ def literal_patterns(text: str) -> list[str]:
     if "\\" in text:
         return []
     try:
-        found = parse_predicate(text)._tree.find_all(exp.RegexpLike, exp.RegexpILike)
+        nodes = parse_predicate(text)._tree.find_all(exp.RegexpLike, exp.RegexpILike)
     except WindrowError:
         return []
-    patterns = (node.args.get("expression") for node in found)
+    patterns = (node.args.get("expression") for node in nodes)
     return sorted({node.this for node in patterns if isinstance(node, exp.Literal) and node.is_string})
 
 
@@ -182,10 +186,10 @@ def zero_division(text: str) -> str | None:
     'speed / 0'
     """
     try:
-        found = parse_predicate(text)._tree.find_all(exp.Div, exp.IntDiv, exp.Mod)
+        nodes = parse_predicate(text)._tree.find_all(exp.Div, exp.IntDiv, exp.Mod)
     except WindrowError:
         return None
-    zeros = (node for node in found if isinstance(node.expression, exp.Literal) and _is_zero(node.expression))
+    zeros = (node for node in nodes if isinstance(node.expression, exp.Literal) and _is_zero(node.expression))
     return next((_sql(node) for node in zeros), None)
 
 
@@ -221,7 +225,7 @@ def _doubt(text: str, tokens: Sequence[Token]) -> str | None:
         if kind is TokenType.NOT and before not in _BEFORE_NOT:
             infix = after is not None and after.token_type in (TokenType.IN, TokenType.BETWEEN, TokenType.LIKE)
             if token.text == "!" or not (infix or before is TokenType.IS):
-                return f"{quoted(token.text)} is not where Spark would have it"
+                return f"{quoted(token.text)} is in a place where Spark may read it differently"
         before = kind
     return None
 
@@ -249,15 +253,15 @@ def _explain(tokens: Sequence[Token], error: SqlglotError) -> str:
     if not isinstance(error, ParseError):
         return ": is a quote left open?"
     if not error.errors:
-        return ": there is nothing but a comment; give a condition such as 'speed < 40'"
+        return ": it contains only a comment; expected a condition such as 'speed < 40'"
     first = error.errors[0]
     place = (first["line"], first["col"])
     at = f" at line {place[0]}, column {place[1]}, near {quoted(first['highlight'])}"
     if first["description"].startswith("Expecting )"):
-        return f"{at}: is a parenthesis left open?"
+        return f"{at}: is a parenthesis not closed?"
     if bare_names(tokens) or _has_odd_name([token for token in tokens if (token.line, token.col) <= place]):
-        return f"{at}: a column whose name is a word of SQL, or more than one word, goes in backticks"
-    return f"{at}: give a condition such as 'speed < 40'"
+        return f"{at}: put column names that are SQL keywords, or that contain spaces, in backticks"
+    return f"{at}: expected a condition such as 'speed < 40'"
 
 
 def _has_odd_name(tokens: Sequence[Token]) -> bool:

@@ -91,15 +91,15 @@ def number(digits: str, suffix: str = "") -> Typed:
     if suffix != "D" and re.fullmatch(r"\d+|\d+\.\d*|\.\d+", digits, re.ASCII):
         exact = Decimal(digits)
         if suffix == "L" and (not digits.isdigit() or exact >= 2**63):
-            raise Refused("it is no long")
+            raise Refused("it does not fit into a long")
         if _digits(exact) > 38:
-            raise Refused("it has more digits than a decimal has")
+            raise Refused("it has more digits than a decimal can hold")
         return Typed(Kind.EXACT, UNKNOWN, pa.null(), exact)
     if suffix == "L" or not re.fullmatch(r"(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d{1,4})?", digits, re.ASCII):
-        raise Refused("it is no number that is surely read as Spark reads it")
+        raise Refused("Spark may read this number differently")
     value = float(digits)
     if not math.isfinite(value) or (abs(value) < 1e-300 and not re.fullmatch(r"[0.]+([eE].*)?", digits)):
-        raise Refused("it is at the edge of what a double can hold")
+        raise Refused("it is at the limit of the range of a double")
     return Typed(Kind.DOUBLE, Constant(value, pa.float64()), pa.float64())
 
 
@@ -198,9 +198,9 @@ def _cast(value: Typed, type_: pa.DataType) -> Node:
 def _integer_with_literal(op: str, value: Typed, literal: Decimal) -> Call:
     """Compare exactly, as Spark does in decimals: with the floor of the literal, in the column's own type."""
     if -int(literal.as_tuple().exponent) > 18:
-        raise Refused("the decimal is too fine to be compared exactly")
+        raise Refused("the decimal has too many digits to be compared exactly")
     if not -(2**63) <= literal <= 2**63 - 1:
-        raise Refused("Spark answers a literal beyond all longs even where the column is null")
+        raise Refused("Spark compares a literal outside the range of long even where the column is null")
     floor = math.floor(literal)
     bits = value.type.bit_width - 1
     least, most = Constant(-(2**bits), value.type), Constant(2**bits - 1, value.type)
@@ -229,7 +229,7 @@ def _floating_kind(left: Typed, right: Typed) -> Kind:
     if not _is_long(exact):
         return Kind.DOUBLE
     if abs(exact) > 2**24:
-        raise Refused("a float with an integer this large depends on Spark's settings; write it with a D at its end")
+        raise Refused("a float with an integer this large depends on Spark's settings; write it with the suffix D")
     return Kind.FLOAT
 
 

@@ -76,12 +76,12 @@ class Arrivals:
         """The progress of the bucket: the watermark, or the latest row if the stream is ordered. None at the start."""
         return self.newest if self.ordered else self.watermark
 
-    def met(self, tuples: RowBatch) -> None:
+    def met(self, rows: RowBatch) -> None:
         """Record the last row of each group."""
         self.grow()
-        np.maximum.at(self.last, tuples.group, tuples.on)
-        if self.ordered and tuples.on.size:
-            latest = tuples.on.max().item()
+        np.maximum.at(self.last, rows.group, rows.on)
+        if self.ordered and rows.on.size:
+            latest = rows.on.max().item()
             self.newest = latest if self.newest is None else max(self.newest, latest)
 
     def grow(self) -> None:

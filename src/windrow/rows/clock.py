@@ -44,7 +44,7 @@ class Clock:
         if pa.types.is_floating(kind):
             return cls("float", kind)
         raise TypeMismatchError(
-            f"on: column {column!r} is of type {kind}; it must be a timestamp, a date, an integer or a float"
+            f"on: column {column!r} is of type {kind}; expected a timestamp, a date, an integer or a float"
         )
 
     @property
@@ -62,12 +62,12 @@ class Clock:
         """The greatest possible `on`."""
         return LARGEST if self.dtype == np.int64 else math.inf
 
-    def said(self, length: float, on: str) -> str:
+    def length_text(self, length: float, on: str) -> str:
         """Return a distance on the clock as readable text.
 
         >>> (
-        ...     Clock("timestamp", pa.timestamp("us")).said(90_000_000, "ts"),
-        ...     Clock("integer", pa.int64()).said(5, "minute"),
+        ...     Clock("timestamp", pa.timestamp("us")).length_text(90_000_000, "ts"),
+        ...     Clock("integer", pa.int64()).length_text(5, "minute"),
         ... )
         ('1 minute 30 seconds', "5 units of 'minute'")
         """

@@ -34,7 +34,7 @@ _MICROSECONDS = {
 DAY = _MICROSECONDS["day"]
 _LONGEST = 2**63 - 1
 
-_EXAMPLE = "a duration is written like '3 minutes' or '1 hour 30 minutes'"
+_EXAMPLE = "such as '3 minutes' or '1 hour 30 minutes'"
 _MOST_CHARACTERS = 1_000
 """Longer strings are rejected before any of the patterns below is tried."""
 _LITERAL = re.compile(
@@ -65,12 +65,12 @@ def parse_duration(value: str | timedelta) -> int:
     >>> parse_duration("2 months")
     Traceback (most recent call last):
     ...
-    windrow.errors.SpecError: '2 months': a month has no fixed length; give days or weeks, such as '30 days'
+    windrow.errors.SpecError: '2 months': a month has no fixed length; use days or weeks, e.g. '30 days'
     """
     if isinstance(value, timedelta):
         return value // timedelta(microseconds=1)
     if not isinstance(value, str):
-        raise SpecError(f"{quoted(value)} is not a duration: {_EXAMPLE}")
+        raise SpecError(f"expected a duration {_EXAMPLE}, got {quoted(value)}")
     text = value.strip().lower()
     if len(text) > _MOST_CHARACTERS:
         _unreadable(value)
@@ -110,28 +110,29 @@ def to_clock(value: Duration, kind: Literal["timestamp", "date", "integer", "flo
     >>> to_clock(2.5, "float", "max_gap")
     2.5
     """
-    given: object = value
+    number: object = value
     if kind in ("timestamp", "date"):
         if not isinstance(value, str | timedelta):
             raise SpecError(
-                f"{option}={quoted(value)}: `on` is a {kind}, so give a string such as '3 minutes' or a timedelta"
+                f"{option}: `on` is a {kind}, so expected a string such as '3 minutes' or a timedelta, got "
+                f"{quoted(value)}"
             )
         try:
             micros = parse_duration(value)
         except SpecError as error:
             raise SpecError(f"{option}: {error}") from None
         length: int | float = micros if kind == "timestamp" else micros // DAY if micros % DAY == 0 else micros / DAY
-    elif not isinstance(given, bool) and isinstance(given, Real):
+    elif not isinstance(number, bool) and isinstance(number, Real):
         try:
-            length = int(given) if isinstance(given, Integral) else float(given)
+            length = int(number) if isinstance(number, Integral) else float(number)
         except OverflowError:  # a fraction too large for a float
             length = math.inf
     else:
-        raise SpecError(f"{option}={quoted(value)}: `on` is a number, so give a number in its unit, such as 180")
+        raise SpecError(f"{option}: `on` is a number, so expected a number in its unit, got {quoted(value)}")
     if not abs(length) <= sys.float_info.max:  # an integer may be too large for a float
-        raise SpecError(f"{option}={quoted(value)}: a duration must be finite")
+        raise SpecError(f"{option}: expected a finite duration, got {quoted(value)}")
     if length < 0:
-        raise SpecError(f"{option}={quoted(value)}: a duration must not be negative")
+        raise SpecError(f"{option}: expected a duration of zero or more, got {quoted(value)}")
     return length
 
 
@@ -181,8 +182,8 @@ def _unit(value: str, unit: str) -> str:
 
 
 def _no_fixed_length(value: str, unit: str) -> NoReturn:
-    raise SpecError(f"{quoted(value)}: a {unit} has no fixed length; give days or weeks, such as '30 days'")
+    raise SpecError(f"{quoted(value)}: a {unit} has no fixed length; use days or weeks, e.g. '30 days'")
 
 
 def _unreadable(value: str) -> NoReturn:
-    raise SpecError(f"{quoted(value)} is not a duration of fixed length that Spark understands: {_EXAMPLE}")
+    raise SpecError(f"expected a duration of fixed length {_EXAMPLE}, got {quoted(value)}")

@@ -50,8 +50,8 @@ class Entries(NamedTuple):
 def follow(part: pa.Table, place: Codes) -> pa.Table:
     """Return the rows of groups that have a place, in the order of the places."""
     to = place[part["group"].to_numpy()]
-    kept = np.flatnonzero(to >= 0)
-    order = kept[np.argsort(to[kept], kind="stable")]
+    rows = np.flatnonzero(to >= 0)
+    order = rows[np.argsort(to[rows], kind="stable")]
     return part.take(pa.array(order)).set_column(0, "group", pa.array(to[order]))
 
 
@@ -106,21 +106,21 @@ class GroupStore:
     # Reading.
 
     def find(self, hashes: npt.NDArray[np.int64], until: int | None = None) -> Entries | None:
-        """Return the entries of keys with these hashes and of groups that are due by `until`; None if there are none.
+        """Return the entries of keys with these hashes and of groups that are due by `until`; None if no entry matches.
 
         Hash collisions may add the entries of a few other keys.
         """
         if until is not None:
             hashes = np.union1d(hashes, self._overdue(until))
         hashes = np.unique(hashes)
-        found = []
+        matches = []
         for piece in reversed(self.pieces):
             if np.searchsorted(hashes, piece.low, "left") < np.searchsorted(hashes, piece.high, "right"):
                 entries = self._read(piece)
                 rows = np.flatnonzero(np.isin(entries.groups[HASH].to_numpy(), hashes))
                 if rows.size:
-                    found.append(entries.take(rows))
-        return self._newest(found)
+                    matches.append(entries.take(rows))
+        return self._newest(matches)
 
     def all(self) -> Entries | None:
         """Return all current entries."""
@@ -128,21 +128,21 @@ class GroupStore:
 
     def _overdue(self, until: int) -> npt.NDArray[np.int64]:
         """Return the hashes of groups that are due."""
-        found = [np.empty(0, np.int64)]
+        hashes = [np.empty(0, np.int64)]
         for i, piece in enumerate(self.pieces):
             if piece.due <= until:
                 groups = self._read(piece).groups
                 due = groups[DUE].to_numpy()
-                found.append(groups[HASH].to_numpy()[due <= until])
+                hashes.append(groups[HASH].to_numpy()[due <= until])
                 # These are read now, and get new entries if they are still the newest of their groups.
                 self.pieces[i] = piece._replace(due=int(due[due > until].min(initial=NO_EVENT)))
-        return np.concatenate(found)
+        return np.concatenate(hashes)
 
-    def _newest(self, found: Sequence[Entries]) -> Entries | None:
+    def _newest(self, newest_first: Sequence[Entries]) -> Entries | None:
         """Return the first entry per group, given the newest pieces first; leave out forgotten groups."""
-        if not found:
+        if not newest_first:
             return None
-        entries = _joined(found)
+        entries = _joined(newest_first)
         first = self._first(entries.groups)
         first = first[~np.asarray(entries.groups[GONE].take(pa.array(first)))]
         return entries.take(first) if first.size else None
@@ -162,8 +162,8 @@ class GroupStore:
             groups, *parts = saved_tables(self.shelf.read(-piece.number), KIND)
             entries = Entries(groups, tuple(parts))
             low, high = (int(x) for x in (groups[HASH].to_numpy().min(), groups[HASH].to_numpy().max()))
-            found, wanted = (len(groups), low, high), (piece.rows, piece.low, piece.high)
-            check_that(found == wanted, f"piece {piece.number} of the groups to have {wanted}, got {found}")
+            actual, expected = (len(groups), low, high), (piece.rows, piece.low, piece.high)
+            check_that(actual == expected, f"piece {piece.number} of the groups to have {expected}, got {actual}")
             for part in parts:
                 check_that(part.column_names[0] == "group" and not part["group"].null_count, "rows with their group")
                 check_indices("groups of rows", part["group"].to_numpy(), len(groups))
@@ -213,10 +213,10 @@ class GroupStore:
         for piece in (*older, *newer):
             self.shelf.drop(-piece.number)
         self.pieces = [piece for piece in self.pieces if piece.level < older[0].level]
-        kept = np.flatnonzero(~gone)
+        alive = np.flatnonzero(~gone)
         if oldest:
-            return self._put([entries.take(kept)], older[0].level)
-        return self._put([entries.take(kept), forgotten(entries.take(np.flatnonzero(gone)))], older[0].level)
+            return self._put([entries.take(alive)], older[0].level)
+        return self._put([entries.take(alive), forgotten(entries.take(np.flatnonzero(gone)))], older[0].level)
 
     def _put(self, several: Sequence[Entries], level: int) -> int:
         """Put entries on the shelf as one level, split by hash."""
@@ -263,10 +263,10 @@ def hashes_of(columns: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> npt.N
     >>> hashes_of([pa.array(["a", "b"]), pa.array([1, 1])], 2).tolist()
     [-2806031776708992491, 7064461172611041782]
     """
-    found = np.zeros(rows, np.uint64)
+    hashes = np.zeros(rows, np.uint64)
     for column in columns:
-        found = _mixed(found * np.uint64(0x9E3779B97F4A7C15) + _hashed(column))
-    return found.view(np.int64)
+        hashes = _mixed(hashes * np.uint64(0x9E3779B97F4A7C15) + _hashed(column))
+    return hashes.view(np.int64)
 
 
 def _hashed(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.uint64]:

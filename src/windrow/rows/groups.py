@@ -149,15 +149,15 @@ def _look_up(values: Any, table: Any, base: int, codes: Any, met: Any, size: int
 @njit(cache=True)
 def order_of(group: Any, on: Any, last: Any) -> int:
     """Return how a batch continues each group (0 in order, 1 with ties, 2 out of order), and update `last`."""
-    found = 0
+    order = 0
     for i in range(on.size):
         g = group[i]
         if on[i] <= last[g]:
             if on[i] < last[g]:
                 return 2
-            found = 1
+            order = 1
         last[g] = on[i]
-    return found
+    return order
 
 
 def spread(keys: Sequence[pa.Array], buckets: int) -> Codes:

@@ -108,7 +108,7 @@ class Memory:
     def _take(self, entries: Entries | None, returning: Returning | None, *, touch: bool) -> None:
         if entries is None:
             return
-        known = self._known()
+        loaded = self._loaded()
         groups = entries.groups
         codes = self.directory.encode(
             [groups.column(name) for name in wire.keys(len(self.directory.types))], len(groups)
@@ -116,16 +116,16 @@ class Memory:
         self._grow()
         if touch:
             self._touched[codes] = True
-        fresh = np.flatnonzero(codes >= known)
+        fresh = np.flatnonzero(codes >= loaded)
         self._stored[codes[fresh]] = True
         fresh = fresh[~self.expired(entries.take(fresh), returning)]
         if fresh.size:
-            found = entries.take(fresh)
+            returned = entries.take(fresh)
             self.arrivals.grow()
-            self.arrivals.last[codes[fresh]] = found.groups[LAST].to_numpy()
-            self._adopt(found, codes[fresh])
+            self.arrivals.last[codes[fresh]] = returned.groups[LAST].to_numpy()
+            self._adopt(returned, codes[fresh])
 
-    def _known(self) -> int:
+    def _loaded(self) -> int:
         """Return the number of loaded groups. Without keys, the one group counts once it has been touched or stored."""
         return len(self.directory) if self.directory.types else int(self._touched.any() or self._stored.any())
 

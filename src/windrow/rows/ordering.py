@@ -50,10 +50,10 @@ def whole_instants(tables: Iterable[pa.Table], on: str, clock: Clock) -> Iterato
 
 def read_in_order(reader: Reader, table: pa.Table) -> RowBatch:
     """Read the rows of a table; sort them first if a group has ties or is out of order."""
-    tuples = reader.read(table)
-    last = np.full(len(reader.directory), reader.request.clock.lowest, tuples.on.dtype)
-    if order_of(tuples.group, tuples.on, last) == 0:
-        return tuples
+    rows = reader.read(table)
+    last = np.full(len(reader.directory), reader.request.clock.lowest, rows.on.dtype)
+    if order_of(rows.group, rows.on, last) == 0:
+        return rows
     return reader.read(table.take(pa.array(_sorted_rows(reader, table))))
 
 

@@ -86,7 +86,7 @@ class TimedShelf:
 
     @property
     def first(self) -> Any:
-        """The least `on` of all rows; None if there are none."""
+        """The least `on` of all rows; None without rows."""
         return min((piece.low for piece in self.pieces), default=None)
 
     def instants(self, table: pa.Table) -> npt.NDArray[Any]:
@@ -114,9 +114,9 @@ class TimedShelf:
         table = piece_of(self.shelf.read(piece.number))
         with reading():
             on = self.instants(table)
-            found = (on.size, on.min().item(), on.max().item())
-        wanted = (piece.rows, piece.low, piece.high)
-        check_that(found == wanted, f"piece {piece.number} of the waiting rows to have {wanted}, got {found}")
+            actual = (on.size, on.min().item(), on.max().item())
+        expected = (piece.rows, piece.low, piece.high)
+        check_that(actual == expected, f"piece {piece.number} of the waiting rows to have {expected}, got {actual}")
         return table
 
     def drop(self, pieces: Sequence[Waiting]) -> None:

@@ -20,9 +20,9 @@ _IMPOSSIBLE = re.compile(r"[\0\ud800-\udfff]")
 
 def check_spark(spark: Any) -> None:
     """Reject anything but a Spark session. A Spark Connect session, which is a separate class, is accepted."""
-    # Look up attributes on the class: a Column instance has any attribute that is asked for.
+    # Look up attributes on the class: a Column instance has any attribute.
     if not hasattr(type(spark), "createDataFrame") or not hasattr(type(spark), "read"):
-        raise SpecError(f"spark: {quoted(spark)} is no Spark session; wr.session() makes one")
+        raise SpecError(f"spark: expected a Spark session, got {quoted(spark)}; wr.session() returns one")
 
 
 def check_dataframe(value: Any, argument: str, hint: str = "") -> None:
@@ -49,5 +49,5 @@ def check_switch(value: Any, argument: str) -> None:
 def _described(value: object) -> str:
     module = type(value).__module__.partition(".")[0]
     if module in _WAYS:
-        return f"a {module} {type(value).__name__}; make one by {_WAYS[module]}"
+        return f"a {module} {type(value).__name__}; convert it with {_WAYS[module]}"
     return quoted(value)

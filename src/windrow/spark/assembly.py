@@ -37,7 +37,7 @@ EXPECTED: dict[type[DataType], tuple[str, tuple[str, ...]]] = {
 }
 NEEDED = ("frame", "count", *MARKS)
 """The columns that are never null in a fragment, apart from the group columns."""
-NEEDS = "wr.frames writes no such fragments: drop them, or find out where they come from"
+NEEDS = "wr.frames never writes such fragments; drop them, or check where they come from"
 
 
 def assemble(fragments: DataFrame, *, by: str | Sequence[str] | None = None) -> DataFrame:
@@ -100,10 +100,10 @@ def assemble(fragments: DataFrame, *, by: str | Sequence[str] | None = None) -> 
     if not fragments.isStreaming:
         return out_of_buckets(packed.groupBy("bucket").applyInArrow(_whole(keys, arrow), "data binary"), schema)
     check_state_store(fragments)
-    found = packed.groupBy("bucket").transformWithStateInPandas(
+    assembled = packed.groupBy("bucket").transformWithStateInPandas(
         Assembler(keys, arrow), outputStructType="data binary", outputMode="Append", timeMode="None"
     )
-    return out_of_buckets(found, schema)
+    return out_of_buckets(assembled, schema)
 
 
 def _check_columns(fragments: DataFrame) -> None:
@@ -114,10 +114,10 @@ def _check_columns(fragments: DataFrame) -> None:
     check_distinct(fragments.columns, "the result")
     for expected, (described, names) in EXPECTED.items():
         for name in names:
-            found = fragments.schema[name].dataType
-            if not isinstance(found, expected):
+            actual = fragments.schema[name].dataType
+            if not isinstance(actual, expected):
                 raise TypeMismatchError(
-                    f"fragments: column {name!r} is of type {found.simpleString()}; expected {described}, as "
+                    f"fragments: column {name!r} is of type {actual.simpleString()}; expected {described}, as "
                     "wr.frames returns it. Text files need a schema when they are read"
                 )
     Clock.of(to_arrow_schema(StructType([fragments.schema["start"]])).field(0).type, "start")
@@ -142,12 +142,12 @@ def _group_columns(fragments: DataFrame, by: str | Sequence[str] | None) -> list
     if after:
         raise SpecError(
             f"by: {', '.join(map(repr, after))} after 'final', as in a table that was written with partitionBy, may be "
-            f"a group column; pass the group columns, e.g. by={after}, or by=[] if there are none"
+            f"a group column; pass the group columns, e.g. by={after}, or by=[] if there is only one group"
         )
     if names[first : first + len(FRAME_COLUMNS)] != list(FRAME_COLUMNS):
         raise SpecError(
             f"by: the columns are not in the order of wr.frames ({', '.join(map(repr, names))}); pass the group "
-            f"columns, or by=[] if there are none"
+            f"columns, or by=[] if there is only one group"
         )
     return names[:first]
 
@@ -156,8 +156,8 @@ def _whole(by: list[str], schema: pa.Schema) -> Any:
     def whole(packed: pa.Table) -> pa.Table:
         pieces = _unpacked(packed["data"].to_pylist(), schema)
         with plain_errors():
-            found = put_together(pa.concat_tables([schema.empty_table(), *pieces]), by)[0]
-        return pa.table({"data": [pack([found.drop_columns(list(MARKS))])]}, pa.schema([("data", pa.binary())]))
+            frames = put_together(pa.concat_tables([schema.empty_table(), *pieces]), by)[0]
+        return pa.table({"data": [pack([frames.drop_columns(list(MARKS))])]}, pa.schema([("data", pa.binary())]))
 
     return whole
 

@@ -55,16 +55,16 @@ def explain(
     common = (on, by, agg, order_by, nulls_on, plan)
     if not isinstance(what, Scheme):
         if not isinstance(what, Window | Sequence | Mapping) or isinstance(what, str | bytes):
-            raise SpecError(f"what: {quoted(what)} is neither a framing scheme nor a kind of window")
+            raise SpecError(f"what: expected a framing scheme or windows, got {quoted(what)}")
         if fragments:
-            raise UnsupportedError("fragments=True is for frames; windows are reported early by emit=")
+            raise UnsupportedError("fragments=True applies only to frames; use emit= to report windows early")
         return plan_slide(source, what, *common, empty, only_changed, using, options)[0]
     for option, value in (("empty", empty), ("only_changed", only_changed)):
         check_switch(value, option)
         if value:
-            raise UnsupportedError(f"{option}=True is for windows, and {what!r} gives frames")
+            raise UnsupportedError(f"{option}=True applies only to windows, and {what!r} is a framing scheme")
     if using is not None and not is_one_of(using, (AUTO,)):
-        raise UnsupportedError(f"using={quoted(using)} is for windows, and {what!r} gives frames")
+        raise UnsupportedError(f"using={quoted(using)} applies only to windows, and {what!r} is a framing scheme")
     choice = plan_frames(source, what, *common, options)[0]
     held = [] if choice.plan == "native" else held_values(agg or {}, "open frame")
     return PlanChoice(choice.plan, (*choice.reasons, *held))

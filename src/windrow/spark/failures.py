@@ -16,10 +16,10 @@ from windrow import errors
 from windrow.errors import DataError, SpecError, WindrowError, quoted
 from windrow.framing.parallel.pieces import MapInArrow
 
-OURS = re.compile(r"\bwindrow\.errors\.(?P<kind>\w+): (?P<said>.+)$", re.MULTILINE)
+OURS = re.compile(r"\bwindrow\.errors\.(?P<kind>\w+): (?P<message>.+)$", re.MULTILINE)
 """Matches a Windrow error as a worker reports it, with or without its traceback."""
 FAULT = re.compile(
-    r"\[(?!MALFORMED_)[A-Z_.]+\] (?P<said>[^\n]+?) +SQLSTATE: 22\w{3}(?:\s*== SQL [^\n]*==\n(?P<sql>[^\n]+))?"
+    r"\[(?!MALFORMED_)[A-Z_.]+\] (?P<message>[^\n]+?) +SQLSTATE: 22\w{3}(?:\s*== SQL [^\n]*==\n(?P<sql>[^\n]+))?"
 )
 """Matches Spark's report of values for which an expression cannot be computed, with the text of the expression if
 known.
@@ -49,8 +49,8 @@ def failure(of: StreamingQuery | BaseException) -> WindrowError | None:
 
     Examples
     --------
-    >>> said = "Job aborted\nTraceback ...\nwindrow.errors.DataError: column 'x' is null in 2 rows\n\tat java..."
-    >>> failure(RuntimeError(said))
+    >>> report = "Job aborted\nTraceback ...\nwindrow.errors.DataError: column 'x' is null in 2 rows\n\tat java..."
+    >>> failure(RuntimeError(report))
     DataError("column 'x' is null in 2 rows")
     """
     if isinstance(of, WindrowError):
@@ -58,11 +58,11 @@ def failure(of: StreamingQuery | BaseException) -> WindrowError | None:
     error = of if isinstance(of, BaseException) else _exception(of)
     if error is None:
         return None
-    found = OURS.search(str(error))
-    if found is None:
+    match = OURS.search(str(error))
+    if match is None:
         return _fault(str(error))
-    kind = getattr(errors, found["kind"], None)
-    return (kind if isinstance(kind, type) and issubclass(kind, WindrowError) else WindrowError)(found["said"])
+    kind = getattr(errors, match["kind"], None)
+    return (kind if isinstance(kind, type) and issubclass(kind, WindrowError) else WindrowError)(match["message"])
 
 
 def _fault(text: str) -> DataError | None:
@@ -72,7 +72,7 @@ def _fault(text: str) -> DataError | None:
         return None
     sql = (fault["sql"] or "").strip().removeprefix(CASE)
     what = f"the expression {quoted(sql)}" if sql else "an expression"
-    return DataError(f"{what} cannot be computed for some row: {fault['said']}")
+    return DataError(f"{what} cannot be computed for some row: {fault['message']}")
 
 
 @contextmanager
@@ -81,10 +81,10 @@ def own_errors() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        found = failure(error)
-        if found is None:
+        ours = failure(error)
+        if ours is None:
             raise
-        raise found from None
+        raise ours from None
 
 
 def _exception(query: object) -> BaseException | None:

@@ -168,9 +168,9 @@ def plan_frames(
     against += [f"no native plan: {obstacle}"] if obstacle else []
     cuts = find_cuts(df, request)
     if cuts:
-        reason = f"{cuts.reason}: tuples are sorted by range, framed by the compiled kernel, and the seams reconciled"
+        reason = f"{cuts.reason}: rows are sorted by range, framed by the compiled kernel, and the seams reconciled"
         return PlanChoice("shuffle", (*against, reason)), range_frames(df, request, cuts, schema)
-    reason = "each group's tuples are sorted by Spark and framed by the compiled kernel"
+    reason = "each group's rows are sorted by Spark and framed by the compiled kernel"
     return PlanChoice("shuffle", (*against, reason)), shuffle_frames(df, request, schema)
 
 
@@ -179,14 +179,16 @@ def _streamed(
 ) -> tuple[PlanChoice, DataFrame]:
     check_stream(df, request, options)
     schema = stream_schema(schema, df, request, options)
-    order = "the promise that they arrive in order" if options.ordered else f"the watermark of {request.on!r}"
-    reason = f"a stream: tuples are put in order by {order} and framed by the compiled kernel, with state by bucket"
+    order = (
+        "arrive in order (ordered=True)" if options.ordered else f"are put in order by the watermark of {request.on!r}"
+    )
+    reason = f"a stream: rows {order} and are framed by the compiled kernel, with state per bucket of groups"
     return PlanChoice("stream", (reason,)), stream_frames(df, request, schema, options, nulls_on)
 
 
 def _scan(source: DataFrame | ParquetSource, request: FrameQuery, nulls_on: str) -> ScanPlan | str:
     if not isinstance(source, ParquetSource):
-        return "the source is a DataFrame; give Parquet files by wr.parquet"
+        return "the source is a DataFrame; to scan Parquet files, open them with wr.parquet"
     settle_scanned(source.df, request, nulls_on)
     return plan_scan(source, request)
 

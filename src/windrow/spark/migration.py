@@ -111,8 +111,8 @@ def _read(table: pa.Table, plan: Plan) -> tuple[int, OldBucket]:
 def _keys(plan: Plan, schema: pa.Schema) -> Callable[[pa.Table], pa.Table]:
     def keys(table: pa.Table) -> pa.Table:
         bucket, old = _read(table, plan)
-        found = old.keys()
-        return found.add_column(0, "bucket", pa.array([bucket] * len(found), pa.int32())).cast(schema)
+        groups = old.keys()
+        return groups.add_column(0, "bucket", pa.array([bucket] * len(groups), pa.int32())).cast(schema)
 
     return keys
 
@@ -123,7 +123,7 @@ def _shares(plan: Plan, buckets: int) -> Callable[[pa.Table, pa.Table], pa.Table
             return _SHARES.empty_table()
         _, old = _read(table, plan)
         to = placed.sort_by("group")["to"].to_numpy()
-        found = list(old.shares(to, buckets))
-        return pa.table([[bucket for bucket, _ in found], [data for _, data in found]], schema=_SHARES)
+        parts = list(old.shares(to, buckets))
+        return pa.table([[bucket for bucket, _ in parts], [data for _, data in parts]], schema=_SHARES)
 
     return shares

@@ -104,13 +104,13 @@ def _check_arguments(name: Any, cores: Any, memory: Any, config: Any) -> None:
             raise SpecError(f"config: expected the name of a Spark setting, got {quoted(key)}")
         is_number = isinstance(value, int | float) and abs(value) < 2**63
         if not is_number and not is_one_of(value, ("",)) and not is_text(value):
-            raise SpecError(f"config: expected a text or a number for {quoted(key)}, got {quoted(value)}")
+            raise SpecError(f"config: expected a string or a number for {quoted(key)}, got {quoted(value)}")
 
 
 def _reason(error: Exception) -> str:
     """Return Java's error message, which is deep in a stack trace."""
-    said = re.findall(r"^(?:Caused by: |: )?[\w.]+(?:Exception|Error): (.+)$", str(error), re.MULTILINE)
-    return quoted(said[-1] if said else next(iter(str(error).strip().splitlines()), type(error).__name__))
+    causes = re.findall(r"^(?:Caused by: |: )?[\w.]+(?:Exception|Error): (.+)$", str(error), re.MULTILINE)
+    return quoted(causes[-1] if causes else next(iter(str(error).strip().splitlines()), type(error).__name__))
 
 
 def check_session(spark: SparkSession) -> None:
@@ -162,11 +162,11 @@ def _check_java() -> None:
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if not java or not Path(java).exists():
         raise SessionError(
-            f"Spark needs Java {OLDEST_JAVA} or newer and there is none on the PATH or in JAVA_HOME; "
+            f"Spark needs Java {OLDEST_JAVA} or newer, but none was found on PATH or in JAVA_HOME; "
             f"on Debian or Ubuntu: apt-get install openjdk-{OLDEST_JAVA}-jre-headless"
         )
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(?:1\.)?(\d+)', output)
     if version and int(version[1]) < OLDEST_JAVA:
         raise SessionError(f"Spark needs Java {OLDEST_JAVA} or newer; {java} is Java {version[1]}")
 

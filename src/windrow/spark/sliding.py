@@ -212,7 +212,7 @@ def _tabled(
 
 def _scan(source: DataFrame | ParquetSource, request: WindowQuery, nulls_on: str) -> ScanSource | str:
     if not isinstance(source, ParquetSource):
-        return "the source is a DataFrame; give Parquet files by wr.parquet"
+        return "the source is a DataFrame; to scan Parquet files, open them with wr.parquet"
     if not request.commutes:
         return "windows that are counted, aggregates that depend on the order of tuples, and synopses need them sorted"
     settle_scanned(source.df, request, nulls_on)

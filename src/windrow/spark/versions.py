@@ -54,7 +54,7 @@ def from_arrow_schema(schema: pa.Schema) -> StructType:
 
 def check_version(spark: SparkSession, oldest: tuple[int, int], what: str) -> None:
     """Reject a session whose Spark is older than `what` requires."""
-    found = tuple(int(part) for part in re.findall(r"\d+", spark.version)[:2])
-    if found < oldest:
-        wanted = ".".join(map(str, oldest))
-        raise SessionError(f"this session runs Spark {spark.version}; {what} needs {wanted} or newer")
+    running = tuple(int(part) for part in re.findall(r"\d+", spark.version)[:2])
+    if running < oldest:
+        needed = ".".join(map(str, oldest))
+        raise SessionError(f"this session runs Spark {spark.version}; {what} needs {needed} or newer")

@@ -38,7 +38,7 @@ def widen(frames: DataFrame, *, before: Duration | None = None, after: Duration 
         A table with the columns `start` and `end`, such as `wr.frames` returns.
     before
         How far to move `start` back: a duration such as `"5 minutes"`, or a number if `start` is numeric. A day is
-        always 24 hours, even across daylight saving changes. Dates move by whole days, integers by whole numbers.
+        always 24 hours, even across daylight saving changes. Dates move by whole days, integers by integers.
     after
         How far to move `end` forward.
 
@@ -79,7 +79,7 @@ def _length(kind: DataType, name: str, amount: Duration | None, option: str) -> 
     except TypeMismatchError:
         raise TypeMismatchError(
             f"frames: column {name!r} is of type {kind.simpleString()}; "
-            f"it must be a timestamp, a date, an integer or a float"
+            f"expected a timestamp, a date, an integer or a float"
         ) from None
     if amount is None:
         return 0
@@ -87,10 +87,12 @@ def _length(kind: DataType, name: str, amount: Duration | None, option: str) -> 
     if clock.kind == "float":
         return float(length)
     if length != int(length):
-        whole = "dates move by whole days" if clock.kind == "date" else "integers move by whole numbers"
-        raise SpecError(f"{option}={quoted(amount)}: column {name!r} is of type {kind.simpleString()}, and {whole}")
+        whole = "whole days" if clock.kind == "date" else "an integer"
+        raise SpecError(
+            f"{option}: column {name!r} is of type {kind.simpleString()}, so expected {whole}, got {quoted(amount)}"
+        )
     if length > LARGEST:
-        raise SpecError(f"{option}={quoted(amount)} is longer than the longest duration, {LARGEST}")
+        raise SpecError(f"{option}: {quoted(amount)} is longer than the longest duration, {LARGEST}")
     return int(length)
 
 

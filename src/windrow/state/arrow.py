@@ -48,14 +48,13 @@ def saved_tables(data: bytes, kind: str) -> list[pa.Table]:
 
 def check_state(about: Mapping[str, Any], version: int, now: Mapping[str, Any]) -> None:
     """Reject a state that this code, or a query with the plan `now`, cannot resume from."""
-    check_version("the checkpoint holds a state", about["version"], version, "start with a new checkpoint")
+    check_version("the checkpoint holds a state", about["version"], version, "use a new checkpoint")
     check_plan(about["plan"], now)
 
 
-def check_plan(asked: Mapping[str, Any] | None, now: Mapping[str, Any]) -> None:
+def check_plan(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> None:
     """Reject a query that differs from the one that wrote the state."""
-    remedy = "start with a new checkpoint, or ask for what was asked before"
-    check_same("the checkpoint was written", asked or {}, now, asked or (), remedy)
+    check_same("the checkpoint was written", before or {}, "this query uses", now, before or (), "use a new checkpoint")
 
 
 def described(table: pa.Table, about: Mapping[str, Any]) -> pa.Table:
@@ -73,8 +72,8 @@ def about_of(table: pa.Table) -> dict[str, Any]:
 
 def plan_of(data: bytes, kind: str) -> dict[str, Any]:
     """Return the plan of the query that wrote a saved state."""
-    asked: dict[str, Any] = about_of(saved_tables(data, kind)[0])["plan"]
-    return asked
+    plan: dict[str, Any] = about_of(saved_tables(data, kind)[0])["plan"]
+    return plan
 
 
 def columns_of(prefix: str, fields: Any) -> dict[str, Any]:

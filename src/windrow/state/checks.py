@@ -50,34 +50,40 @@ def check_indices(name: str, indices: npt.NDArray[Any], size: int, least: int = 
             raise damaged(f"expected {name} from {least} to {size - 1}, got {low if low < least else high}")
 
 
-def check_version(what: str, version: int, known: int, otherwise: str) -> None:
-    """Reject a state of any version other than `known`.
+def check_version(what: str, version: int, readable: int, otherwise: str) -> None:
+    """Reject a state of any version other than `readable`.
 
-    >>> check_version("the checkpoint holds a state", 2, 1, "start with a new checkpoint")
+    >>> check_version("the checkpoint holds a state", 2, 1, "use a new checkpoint")
     Traceback (most recent call last):
     ...
-    windrow.errors.SourceError: the checkpoint holds a state of version 2, written by a newer Windrow; this one knows version 1: upgrade Windrow, or start with a new checkpoint
+    windrow.errors.SourceError: the checkpoint holds a state of version 2, written by a newer Windrow; this one reads version 1: upgrade Windrow, or use a new checkpoint
     """  # noqa: E501 - the message is one line
-    if version > known:
+    if version > readable:
         raise SourceError(
-            f"{what} of version {version}, written by a newer Windrow; this one knows version {known}: upgrade "
+            f"{what} of version {version}, written by a newer Windrow; this one reads version {readable}: upgrade "
             f"Windrow, or {otherwise}"
         )
-    if version < known:
+    if version < readable:
         raise SourceError(
-            f"{what} of version {version}, written by an older Windrow; this one resumes from version {known} only: "
+            f"{what} of version {version}, written by an older Windrow; this one reads version {readable} only: "
             f"{otherwise}"
         )
 
 
-def check_same(what: str, before: Mapping[str, Any], now: Mapping[str, Any], names: Iterable[str], remedy: str) -> None:
+def check_same(
+    saved: str, before: Mapping[str, Any], current: str, now: Mapping[str, Any], names: Iterable[str], remedy: str
+) -> None:
     """Reject options that differ from those of the saved state.
 
-    >>> check_same("the checkpoint was written", {"gap": 1}, {"gap": 2}, ["gap"], "start with a new one")
+    >>> before, now = {"gap": 1}, {"gap": 2}
+    >>> check_same("the checkpoint was written", before, "this query uses", now, ["gap"], "use a new checkpoint")
     Traceback (most recent call last):
     ...
-    windrow.errors.SourceError: the checkpoint was written with gap=1, and now it is gap=2; start with a new one
-    """
+    windrow.errors.SourceError: the checkpoint was written with gap=1, but this query uses gap=2; use a new checkpoint or restore gap=1
+    """  # noqa: E501 - the message is one line
     for name in names:
-        if before.get(name) != now.get(name):
-            raise SourceError(f"{what} with {name}={before.get(name)}, and now it is {name}={now.get(name)}; {remedy}")
+        was, is_now = before.get(name), now.get(name)
+        if was != is_now:
+            raise SourceError(
+                f"{saved} with {name}={was}, but {current} {name}={is_now}; {remedy} or restore {name}={was}"
+            )

@@ -35,13 +35,13 @@ _HEADER = struct.Struct("<8sHHIQ40s")
 def seal(kind: str, *parts: Buffer) -> bytes:
     """Return a payload with its header.
 
-    >>> data = seal("frames", b"all that is known")
+    >>> data = seal("frames", b"all the state")
     >>> bytes(unseal(data, "frames"))
-    b'all that is known'
+    b'all the state'
     >>> unseal(data, "slide")
     Traceback (most recent call last):
     ...
-    windrow.errors.SourceError: the saved state is of kind 'frames', expected 'slide': it was written by another operation; continue with the same one, or start without it
+    windrow.errors.SourceError: the saved state is of kind 'frames', expected 'slide': it was written by another operation; resume with that one, or start without the state
     """  # noqa: E501 - the message is one line
     views = [memoryview(part).cast("B") for part in parts]
     length, name = sum(map(len, views)), kind.encode()
@@ -56,7 +56,7 @@ def unseal(data: Buffer, kind: str, *, bare: bool = False) -> pa.Buffer:
 
     If `bare` is true, a state from before there were headers is returned unchanged.
 
-    >>> damaged = bytearray(seal("frames", b"all that is known"))
+    >>> damaged = bytearray(seal("frames", b"all the state"))
     >>> damaged[70] ^= 1
     >>> unseal(damaged, "frames")
     Traceback (most recent call last):
@@ -66,11 +66,11 @@ def unseal(data: Buffer, kind: str, *, bare: bool = False) -> pa.Buffer:
     view = memoryview(data).cast("B")
     if bare and view[: len(BARE)] == BARE:
         return pa.py_buffer(view)
-    found = kind_of(view)
-    if found != kind:
+    actual = kind_of(view)
+    if actual != kind:
         raise SourceError(
-            f"the saved state is of kind {found!r}, expected {kind!r}: it was written by another operation; continue "
-            "with the same one, or start without it"
+            f"the saved state is of kind {actual!r}, expected {kind!r}: it was written by another operation; resume "
+            "with that one, or start without the state"
         )
     return pa.py_buffer(view[_HEADER.size :])
 
@@ -80,12 +80,12 @@ def kind_of(data: Buffer) -> str:
     view = memoryview(data).cast("B")
     if len(view) < _HEADER.size or view[: len(MAGIC)] != MAGIC:
         raise damaged(f"expected it to begin with {MAGIC!r} and a header, got {len(view)} bytes of something else")
-    magic, version, nothing, wanted, length, name = _HEADER.unpack_from(view)
+    magic, version, padding, checksum, length, name = _HEADER.unpack_from(view)
     check_version("the saved state has a header", version, HEADER_VERSION, "start without it")
     payload = view[_HEADER.size :]
     if len(payload) != length:
         raise damaged(f"expected {length} bytes after the header, got {len(payload)}")
-    check = zlib.crc32(payload, zlib.crc32(_HEADER.pack(magic, version, nothing, 0, length, name)))
-    if check != wanted:
-        raise damaged(f"checksum {check:08x}, expected {wanted:08x}")
+    check = zlib.crc32(payload, zlib.crc32(_HEADER.pack(magic, version, padding, 0, length, name)))
+    if check != checksum:
+        raise damaged(f"checksum {check:08x}, expected {checksum:08x}")
     return bytes(name).rstrip(b"\0").decode("ascii", "replace")

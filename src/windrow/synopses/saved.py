@@ -99,10 +99,11 @@ def _of(kind: str) -> str:
 
 def _check(about: Mapping[str, Any], kind: str, version: int, arguments: Mapping[str, Any]) -> None:
     if about["kind"] != kind:
-        raise SourceError(f"these bytes are the state of a synopsis {about['kind']}; it must be one of {kind}")
+        raise SourceError(f"these bytes are the state of a synopsis {about['kind']}; expected one of {kind}")
     check_version(f"these bytes are a state of {kind}", about["version"], version, "start with an empty synopsis")
-    before, remedy = about["arguments"], "make the synopsis with the same arguments"
-    check_same(f"the state of {kind} was saved", before, arguments, {**before, **arguments}, remedy)
+    before, remedy = about["arguments"], "start with an empty synopsis"
+    names = {**before, **arguments}
+    check_same(f"the state of {kind} was saved", before, "this synopsis has", arguments, names, remedy)
 
 
 def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class WindowQuery(Query[WindowOptions]):
         """The length of a pane for display: a duration, units of `on`, rows or distinct times."""
         if self.unit != "time":
             return f"{self.pane:,} {'row' if self.unit == 'rows' else 'distinct time'}{'s' if self.pane > 1 else ''}"
-        return self.clock.said(self.pane, self.on)
+        return self.clock.length_text(self.pane, self.on)
 
     @property
     def commutes(self) -> bool:

@@ -123,13 +123,13 @@ def test_explain_says_which_aggregates_hold_the_values_of_open_frames(spark) -> 
         "n": wr.count(),
     }
     told = str(wr.explain(df, wr.Delta({"x": 3.0}), on="t", agg=agg))
-    assert "'m' holds every different value of each open frame, up to max_values=10,000,000; eps= makes it a" in told
-    assert "'q' holds a summary of each open frame, within eps=0.01" in told
-    assert "'often' holds every different value of each open frame, up to max_values=50\n" in told + "\n"
+    assert "'m' stores every distinct value of each open frame, up to max_values=10,000,000; eps= makes it a" in told
+    assert "'q' stores a summary of each open frame, within eps=0.01" in told
+    assert "'often' stores every distinct value of each open frame, up to max_values=50\n" in told + "\n"
     assert "'n'" not in told
     told = str(wr.explain(df, wr.Tumbling(5), on="t", agg=agg, using=None))
-    assert "'m' holds every different value of each window, up to max_values=10,000,000; eps= makes it a" in told
-    assert "'q' holds a summary of each window, within eps=0.01" in told
+    assert "'m' stores every distinct value of each window, up to max_values=10,000,000; eps= makes it a" in told
+    assert "'q' stores a summary of each window, within eps=0.01" in told
     assert "'n'" not in told
 
 

@@ -175,7 +175,7 @@ def test_a_damaged_page_names_the_file_without_a_traceback(spark, tmp_path):
         wr.frames(source, HIT, on="t", plan="scan").collect()
     said = str(caught.value)
     assert "Traceback" not in said
-    assert f"SourceError: {file}: cannot be read, it may be damaged" in said
+    assert f"SourceError: {file}: cannot be read; it may be damaged" in said
 
 
 def test_a_path_that_no_file_can_have(spark):

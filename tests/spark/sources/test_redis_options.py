@@ -35,21 +35,24 @@ def test_names_of_options_are_taken_in_any_case():
     [
         (
             {"strem": "a"},
-            "redis_streams has no option 'strem'; its options are 'url', 'stream', 'username'",
+            "redis_streams has no option 'strem'; available options: 'url', 'stream', 'username'",
         ),
-        ({"url": ""}, "url: redis_streams needs to know where Redis is; it must look like redis://host:6379/0"),
-        ({"url": "127.0.0.1"}, "url: '127.0.0.1' is no address of a Redis server; it must look like redis://"),
-        ({"url": "redis://host:many"}, "url: 'redis://host:many' is no address of a Redis server"),
-        ({"url": "http://me:secret@host"}, "url: 'http://…@host' is no address of a Redis server"),
-        ({"stream": ""}, "stream: '' names no stream; give the key of one, or of several as 'north,south'"),
+        ({"url": ""}, "url: the option is missing; expected an address such as redis://host:6379/0"),
+        (
+            {"url": "127.0.0.1"},
+            "unix:///path/of/the/socket, got '127.0.0.1'",
+        ),
+        ({"url": "redis://host:many"}, "of/the/socket, got 'redis://host:many'"),
+        ({"url": "http://me:secret@host"}, "of/the/socket, got 'http://…@host'"),
+        ({"stream": ""}, "stream: expected the key of a stream, or several such as 'north,south', got ''"),
         ({"stream": "a,,b"}, "stream: 'a,,b' names no stream"),
-        ({"stream": "a,a"}, "stream: 'a,a' names a stream twice"),
-        ({"startingOffsets": "now"}, "startingOffsets: 'now' is no place to start; it must be 'earliest', 'latest'"),
-        ({"maxEntriesPerTrigger": "0"}, "maxEntriesPerTrigger: '0' is no number of entries; it must be a whole"),
-        ({"entriesPerPartition": "few"}, "entriesPerPartition: 'few' is no number of entries"),
-        ({"failOnDataLoss": "maybe"}, "failOnDataLoss: 'maybe' is not known; it must be one of true, false"),
-        ({"mode": "permissive"}, "mode: 'permissive' is not known; it must be one of error, null, drop"),
-        ({"epoch": "days"}, "epoch: 'days' is not known; it must be one of seconds, milliseconds, microseconds"),
+        ({"stream": "a,a"}, "stream: 'a,a' contains a stream twice"),
+        ({"startingOffsets": "now"}, "startingOffsets: expected 'earliest', 'latest' or the id of the entry"),
+        ({"maxEntriesPerTrigger": "0"}, "maxEntriesPerTrigger: expected an integer of at least 1, got '0'"),
+        ({"entriesPerPartition": "few"}, "entriesPerPartition: expected an integer of at least 1, got 'few'"),
+        ({"failOnDataLoss": "maybe"}, "failOnDataLoss: expected one of true, false; got 'maybe'"),
+        ({"mode": "permissive"}, "mode: expected one of error, null, drop; got 'permissive'"),
+        ({"epoch": "days"}, "epoch: expected one of seconds, milliseconds, microseconds; got 'days'"),
     ],
 )
 def test_a_wrong_option_is_refused_with_what_would_be_right(changed, sentence):
@@ -65,7 +68,7 @@ def test_a_missing_stream_is_refused():
 
 
 def test_a_sink_refuses_options_of_the_source():
-    with pytest.raises(wr.SpecError, match="mode: the option is for reading from redis_streams"):
+    with pytest.raises(wr.SpecError, match="mode: this option is only for reading from redis_streams"):
         refuse_source_options(NEEDED | {"mode": "drop"})
 
 
@@ -84,7 +87,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch):
 
 
 def test_only_a_session_can_be_given_a_format():
-    with pytest.raises(wr.SpecError, match="'spark' is no Spark session"):
+    with pytest.raises(wr.SpecError, match="spark: expected a Spark session, got 'spark'"):
         wr.register_redis("spark")
 
 
@@ -213,7 +216,7 @@ def test_values_past_the_range_of_their_type_are_bad_and_not_fatal(kind, epoch, 
 
 
 def test_a_url_names_a_database_by_number_and_keeps_its_password():
-    with pytest.raises(wr.SpecError, match="url: 'abc' is no number of a database"):
+    with pytest.raises(wr.SpecError, match="url: expected the number of a Redis database, got 'abc'"):
         RedisOptions.read({"url": "redis://127.0.0.1:6379/abc", "stream": "s"})
     with pytest.raises(wr.SpecError) as caught:
         RedisOptions.read({"url": "redis://u:se/cret@127.0.0.1:6379", "stream": "s"})
@@ -270,11 +273,11 @@ def test_a_password_comes_by_option_or_from_the_environment_and_is_never_shown(m
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"url": "redis://me:s3cret@h", "password": "s3cret"}, "password: the url has one too"),
-        ({"url": "redis://me:s3cret@h", "username": "you"}, "username: the url has one too"),
-        ({"password": "s3cret", "passwordVariable": "REDIS_SECRET"}, "passwordVariable: there is a password too"),
+        ({"url": "redis://me:s3cret@h", "password": "s3cret"}, "password: the url contains one too"),
+        ({"url": "redis://me:s3cret@h", "username": "you"}, "username: the url contains one too"),
+        ({"password": "s3cret", "passwordVariable": "REDIS_SECRET"}, "passwordVariable: a password is set too"),
         ({"passwordVariable": "REDIS_SECRET_2"}, "passwordVariable: expected the name of an environment variable"),
-        ({"username": "me"}, "username: Redis takes no user without a password"),
+        ({"username": "me"}, "username: a user needs a password"),
     ],
 )
 def test_a_login_that_cannot_be_right_is_refused_without_showing_it(monkeypatch, changed, sentence):

@@ -77,7 +77,7 @@ def test_an_aborted_batch_leaves_nothing_and_can_come_again(store, writer):
 def test_rows_that_redis_has_lost_are_missed_and_nothing_is_appended(store, writer):
     asides = [writer().write(rows(1)), writer().write(rows(2, 3))]
     store.delete(asides[1].key)
-    with pytest.raises(wr.OutputError, match=r"stream 'out': rows of batch 0 that were put aside under .* are gone"):
+    with pytest.raises(wr.OutputError, match=r"stream 'out': rows of batch 0 that were stored under .* disappeared"):
         writer().commit(asides, 0)
     assert written(store) == []
 
@@ -92,7 +92,7 @@ def test_another_query_has_batches_of_its_own(store, writer, monkeypatch):
 def test_a_target_that_became_something_else_is_left_alone(store, writer):
     asides = [writer().write(rows(1))]
     store.rpush("out", "mine")
-    with pytest.raises(wr.OutputError, match="refuses to work on 'out': the key is a list, not a stream"):
+    with pytest.raises(wr.OutputError, match="rejects commands on 'out': the key is a list, not a stream"):
         writer().commit(asides, 0)
     assert store.lrange("out", 0, -1) == ["mine"]
 
@@ -121,8 +121,8 @@ WIDE = T.StructType([T.StructField(f"c{i}", T.LongType()) for i in range(2_001)]
 @pytest.mark.parametrize(
     ("asked", "error", "sentence"),
     [
-        (dict(overwrite=True), wr.UnsupportedError, "outputMode: 'complete' .* takes 'append' only"),
-        (dict(stream="a,b"), wr.SpecError, "stream: rows go to one stream, and a, b are several"),
+        (dict(overwrite=True), wr.UnsupportedError, "outputMode: 'complete' .* supports only 'append'"),
+        (dict(stream="a,b"), wr.SpecError, "stream: expected one stream to write to, got a, b"),
         (dict(schema=ARRAY), wr.TypeMismatchError, "'a' is of type array<bigint>; .* to_json"),
         (dict(schema=WIDE), wr.SpecError, "schema: 2001 columns are too many for an entry; at most 2000 fit"),
     ],
@@ -134,13 +134,13 @@ def test_what_cannot_be_written_is_refused(writer, asked, error, sentence):
 
 def test_a_task_outside_of_a_query_is_refused(store, redis_url):
     outside = EntryWriter(SCHEMA, RedisOptions.read({"url": redis_url, "stream": "out"}), False)
-    with pytest.raises(wr.SessionError, match=r"does not tell its tasks 'sql.streaming.queryId'"):
+    with pytest.raises(wr.SessionError, match=r"does not pass 'sql.streaming.queryId'"):
         outside.write(rows(1))
 
 
 def test_a_server_that_is_away_is_an_error_at_once():
     port = free_port()
-    with pytest.raises(wr.SourceError, match=f"url: no Redis answers at 127.0.0.1:{port}: "):
+    with pytest.raises(wr.SourceError, match=f"url: no Redis server answers at 127.0.0.1:{port}: "):
         RedisStreams({"url": f"redis://me:secret@127.0.0.1:{port}", "stream": "s"})
 
 
@@ -162,5 +162,5 @@ def test_what_a_url_cannot_say_is_refused(redis_url):
 
 
 def test_a_schema_is_needed_to_read(store, redis_url):
-    with pytest.raises(wr.SpecError, match="schema: entries of a Redis stream may have any fields, so say which"):
+    with pytest.raises(wr.SpecError, match="schema: the fields of a Redis stream have no fixed types, so name"):
         RedisStreams({"url": redis_url, "stream": "s"}).schema()

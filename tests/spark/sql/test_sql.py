@@ -259,7 +259,7 @@ def test_any_cut_of_the_rows_gives_the_same_frames():
 MISTAKES: dict[str, tuple[str, list[str]]] = {
     "unknown on": ("gap_frames(T, on => 'at', gap => 1)", ["on", "'at'", "'t'", "'text'"]),
     "no on": ("gap_frames(T, gap => 1)", ["gap_frames wants on", "on => 'ts'"]),
-    "on is a number": ("gap_frames(T, on => 3, gap => 1)", ["on", "3", "no name of a column"]),
+    "on is a number": ("gap_frames(T, on => 3, gap => 1)", ["on", "3", "expected a column name"]),
     "on is text": ("gap_frames(T, on => 'text', gap => 1)", ["'text'", "string", "timestamp"]),
     "unknown by": ("gap_frames(T, on => 't', by => 'g, lane', gap => 1)", ["by", "'lane'", "'g'"]),
     "by is empty": ("gap_frames(T, on => 't', by => 'g,', gap => 1)", ["by", "'g,'", "empty"]),
@@ -401,5 +401,5 @@ def test_a_stream_is_refused(spark, readings):
 
 
 def test_only_a_session_can_be_registered_with():
-    with pytest.raises(SpecError, match="'spark' is no Spark session"):
+    with pytest.raises(SpecError, match="spark: expected a Spark session, got 'spark'"):
         wr.register_sql("spark")

@@ -115,7 +115,7 @@ def test_frames_in_order_are_not_continued_as_assembled_ones(spark, begun, tmp_p
 def test_windows_are_not_continued_as_frames(spark, begun, tmp_path):
     checkpoint = begun(slide)
     land(tmp_path / "in", 1, range(7, 8))
-    refused(spark, frames, checkpoint, "as frames", "holds the state of wr.slide, and the query is one of wr.frames")
+    refused(spark, frames, checkpoint, "as frames", "holds the state of wr.slide, but this is a query of wr.frames")
 
 
 @pytest.mark.long

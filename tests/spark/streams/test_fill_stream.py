@@ -112,11 +112,13 @@ def test_a_stream_tags_a_stream_by_fragments_and_goes_on_after_a_stop(spark, pla
     assert all(row["held_mean"] <= row["held_max"] for row in stats)
     assert sum(row["frames"] for row in stats) > sum(batch["frames"] for batch in told)
     assert all(row["at_frames_mean"] <= row["at_frames_max"] <= row["held_max"] for row in stats if row["frames"])
-    with pytest.raises(wr.SourceError, match="was written with before=0, and now it is before=5000000"):
+    with pytest.raises(wr.SourceError, match="was written with before=0, but this query uses before=5000000"):
         filled(flush=checkpoint, before="5 seconds").collect()
     # Both operators are in one checkpoint, and each is found.
     assert wr.open_frames(spark, checkpoint).columns == ["g", "frame", "start", "end", "count", "waiting"]
-    with pytest.raises(wr.SpecError, match="flush: True is no checkpoint"):
+    with pytest.raises(
+        wr.SpecError, match="flush: expected the checkpointLocation of the query that has ended, got True"
+    ):
         filled(flush=True)  # type: ignore[arg-type]
 
 
@@ -207,10 +209,10 @@ def test_what_cannot_be_filled_in_a_stream_is_refused_before_it_starts(spark, pl
     empty = spark.createDataFrame([(1, 0, None, None)], "g long, frame long, start timestamp, end timestamp")
     with pytest.raises(wr.DataError, match=r"frames: column 'start' is null .*a frame needs its group, its number"):
         wr.fill(empty, source, on="t", by="g")
-    with pytest.raises(wr.SpecError, match="checkpoint: None is no path"):
+    with pytest.raises(wr.SpecError, match="checkpoint: expected the checkpointLocation of a query, got None"):
         wr.buffer_stats(spark, None)
     with pytest.raises(wr.SourceError, match=r"holds no state of windrow\.fill"):
         wr.fill(frames, source, on="t", by="g", flush="/nowhere/at/all")
     history, whole = spark.read.parquet(places["filling"]), framed_table(spark, places)
-    with pytest.raises(wr.UnsupportedError, match="flush='x' is for streams"):
+    with pytest.raises(wr.UnsupportedError, match="flush='x' is only for streams"):
         wr.fill(whole, history, on="t", by="g", flush="x")

@@ -115,10 +115,10 @@ def test_bad_arguments_are_refused(spark, landed, tmp_path):
         wr.migrate(spark, tmp_path, buckets=0)
     with pytest.raises(wr.SourceError, match="holds no state"):
         wr.migrate(spark, tmp_path)
-    with pytest.raises(wr.SpecError, match=r"initial: expected a Spark DataFrame, got .*wr\.migrate makes one"):
+    with pytest.raises(wr.SpecError, match=r"initial: expected a Spark DataFrame, got .*wr\.migrate returns one"):
         QUERIES["frames"](source, initial="old/checkpoint")
     with pytest.raises(wr.SpecError, match=r"initial: expected the result of wr\.migrate, a table of"):
         QUERIES["frames"](source, initial=spark.range(1))
     state = spark.createDataFrame([], "bucket int, data binary")
-    with pytest.raises(wr.UnsupportedError, match="initial: the state of a query is for streams"):
+    with pytest.raises(wr.UnsupportedError, match="initial: an initial state is only for streams"):
         QUERIES["frames"](spark.createDataFrame(landed[0]), initial=state)

@@ -163,7 +163,7 @@ def test_a_changed_query_is_refused_by_its_checkpoint(spark, tuples, landed, cha
     run(wr.frames(source, scheme, on="t", by="g"), tmp_path)
     pq.write_table(tuples.slice(0, 1), folder / "one-more.parquet")
     for changed in changes:
-        with pytest.raises(StreamingQueryException, match="start with a new checkpoint"):
+        with pytest.raises(StreamingQueryException, match="use a new checkpoint"):
             run(wr.frames(source, **({"scheme": scheme, "on": "t", "by": "g"} | changed)), tmp_path)
     _, progress = run(wr.frames(source, scheme, on="t", by="g"), tmp_path)
     assert sum(p["numInputRows"] for p in progress) == 1, "nothing of the refused runs was committed"
@@ -172,13 +172,13 @@ def test_a_changed_query_is_refused_by_its_checkpoint(spark, tuples, landed, cha
 def test_what_only_streams_have_and_what_streams_lack_is_said(spark, landed, tmp_path):
     source, scheme, batch = stream(spark, landed), wr.Threshold("x > 0.5"), spark.read.parquet(landed)
     for option in ({"fragments": True}, {"ordered": True}, {"late": "emit"}, {"buckets": 3}, {"flush": "there"}):
-        with pytest.raises(wr.UnsupportedError, match=f"{next(iter(option))}=.* is for streams"):
+        with pytest.raises(wr.UnsupportedError, match=f"{next(iter(option))}=.* is only for streams"):
             wr.frames(batch, scheme, on="t", by="g", **option)
     with pytest.raises(wr.SpecError, match=r"on: column 't' has no watermark.*withWatermark\('t', '10 seconds'\)"):
         wr.frames(stream(spark, landed, None), scheme, on="t", by="g")
     with pytest.raises(wr.TypeMismatchError, match=r"on: column 'v' is of type bigint.*ordered=True"):
         wr.frames(source, scheme, on="v", by="g")
-    with pytest.raises(wr.UnsupportedError, match="plan='native': a stream has one plan"):
+    with pytest.raises(wr.UnsupportedError, match="plan='native': a stream has only one plan"):
         wr.frames(source, scheme, on="t", by="g", plan="native")
     for option, value in (("late", "keep"), ("buckets", 0), ("fragments", 1), ("ordered", "yes"), ("flush", True)):
         with pytest.raises(wr.SpecError, match=f"^{option}: .*{value!r}"):

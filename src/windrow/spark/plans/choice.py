@@ -40,35 +40,35 @@ def check_call(source: DataFrame | ParquetSource, nulls_on: str, plan: str) -> D
     check_session(df.sparkSession)
     check_policy(nulls_on)
     if not is_one_of(plan, PLANS):
-        raise SpecError(f"plan: {quoted(plan)} is not a plan; it must be one of {', '.join(PLANS)}")
+        raise SpecError(f"plan: expected one of {', '.join(PLANS)}; got {quoted(plan)}")
     if df.isStreaming and plan != "auto":
-        raise UnsupportedError(f"plan={plan!r}: a stream has one plan; leave plan='auto'")
+        raise UnsupportedError(f"plan={plan!r}: a stream has only one plan; use plan='auto'")
     return df
 
 
 def check_source(source: DataFrame | ParquetSource, *, streams: bool = False, argument: str = "source") -> DataFrame:
     """Return the DataFrame of a source; reject anything else, and streams unless `streams` allows them."""
     df = source.df if isinstance(source, ParquetSource) else source
-    check_dataframe(df, argument, ", or give a Parquet source by wr.parquet")
+    check_dataframe(df, argument, "; Parquet files can be opened with wr.parquet")
     if df.isStreaming and not streams:
-        raise UnsupportedError("a streaming DataFrame cannot be used here yet")
+        raise UnsupportedError(f"{argument}: expected a batch DataFrame, got a streaming one")
     return df
 
 
 def spark_schema(
-    df: DataFrame, asked: Query[Any], schema: pa.Schema, instants: Sequence[str], never_null: Collection[str]
+    df: DataFrame, query: Query[Any], schema: pa.Schema, instants: Sequence[str], never_null: Collection[str]
 ) -> StructType:
     """Return a schema as Spark types. Values taken from a column of the table keep the type of that column."""
-    kept = {field.name: field.dataType for field in df.schema.fields}
-    found = {name: kept[name] for name in asked.by} | dict.fromkeys(instants, kept[asked.on])
-    for name, aggregate in asked.agg.items():
+    source_types = {field.name: field.dataType for field in df.schema.fields}
+    types = {name: source_types[name] for name in query.by} | dict.fromkeys(instants, source_types[query.on])
+    for name, aggregate in query.agg.items():
         if not aggregate.columns:
             continue
-        kind = asked.types[aggregate.column]
+        kind = query.types[aggregate.column]
         if aggregate.result_type(kind) == kind:
-            found[name] = Columns(df).field(aggregate.column, "agg").dataType
+            types[name] = Columns(df).field(aggregate.column, "agg").dataType
     return StructType(
-        [StructField(f.name, found.get(f.name) or from_arrow_type(f.type), f.name not in never_null) for f in schema]
+        [StructField(f.name, types.get(f.name) or from_arrow_type(f.type), f.name not in never_null) for f in schema]
     )
 
 
@@ -77,9 +77,9 @@ def held_values(agg: Mapping[str, AggregateFunction], of: str) -> list[str]:
     notes = []
     for name, aggregate in agg.items():
         if aggregate.rank_error:
-            notes.append(f"{name!r} holds a summary of each {of}, within eps={aggregate.rank_error}")
+            notes.append(f"{name!r} stores a summary of each {of}, within eps={aggregate.rank_error}")
         elif aggregate.most_values is not None:
             hint = "; eps= makes it a summary" if aggregate.ranks_suffice else ""
             most = f"up to max_values={aggregate.most_values:,}"
-            notes.append(f"{name!r} holds every different value of each {of}, {most}{hint}")
+            notes.append(f"{name!r} stores every distinct value of each {of}, {most}{hint}")
     return notes

@@ -72,16 +72,16 @@ def _most_waiting(row_groups: Sequence[RowGroup]) -> int:
     return most
 
 
-def cut_chunks(row_groups: Sequence[RowGroup], wanted: int) -> list[Chunk]:
+def cut_chunks(row_groups: Sequence[RowGroup], count: int) -> list[Chunk]:
     """Cut row groups into about `wanted` chunks of similar size, at the ends of row groups."""
     ordered = sorted(row_groups, key=lambda group: (group.low, group.path, group.index))
-    share = sum(group.rows for group in ordered) / max(wanted, 1)
+    share = sum(group.rows for group in ordered) / max(count, 1)
     cuts: list[Any] = []
     rows, high = 0, ordered[0].high
     for group, following in pairwise(ordered):
         rows += group.rows
         high = max(high, group.high)
-        if rows >= share * (len(cuts) + 1) - group.rows / 2 and following.high > high and len(cuts) < wanted - 1:
+        if rows >= share * (len(cuts) + 1) - group.rows / 2 and following.high > high and len(cuts) < count - 1:
             cuts.append(high)
     bounds = list(zip([None, *cuts], [*cuts, None], strict=True))
     return [Chunk(i, after, upto, _within(ordered, after, upto)) for i, (after, upto) in enumerate(bounds)]

@@ -53,10 +53,10 @@ def _has_literals(kind: pa.DataType) -> bool:
 
 def range_frames(df: DataFrame, request: FrameQuery, cuts: Cuts, schema: StructType) -> DataFrame:
     """Compute frames with a sort over ranges and the kernel, and reconcile the seams."""
-    tuples, layout = select_rows(df, request)
+    rows, layout = select_rows(df, request)
     ranges = cuts.keys.num_rows + 1
-    number = _range_number(tuples, (*layout.by, layout.on), cuts.keys)
-    ordered = tuples.repartitionById(ranges, number).sortWithinPartitions(layout.on)
+    number = _range_number(rows, (*layout.by, layout.on), cuts.keys)
+    ordered = rows.repartitionById(ranges, number).sortWithinPartitions(layout.on)
     pieces = ordered.mapInArrow(plainly(_speculate(request, layout, cuts.keys)), PIECES)
     return reconciled(pieces, buckets_of(request, cuts.keys), request, replay_sent(request, layout), schema)
 

@@ -102,7 +102,7 @@ def scan_source(source: ParquetSource, request: Query[Any]) -> ScanSource | str:
 
 
 def plan_scan(source: ParquetSource, request: FrameQuery) -> ScanPlan | str:
-    """Return a scan plan for a source, or the reason why there is none."""
+    """Return a scan plan for a source, or the reason why it cannot be scanned."""
     scan = scan_source(source, request)
     if isinstance(scan, str):
         return scan
@@ -110,8 +110,8 @@ def plan_scan(source: ParquetSource, request: FrameQuery) -> ScanPlan | str:
     if groups is None:
         return "there are rows with a null in `on`"
     rows = sum(group.rows for group in groups)
-    wanted = max(1, min(parallelism(source.spark, request.tuning), rows // request.tuning.fewest_rows_per_chunk))
-    cut = cut_chunks(groups, wanted)
+    count = max(1, min(parallelism(source.spark, request.tuning), rows // request.tuning.fewest_rows_per_chunk))
+    cut = cut_chunks(groups, count)
     reason_against = why_not_chunks(groups, cut)
     if reason_against:
         return reason_against
@@ -122,23 +122,23 @@ def plan_scan(source: ParquetSource, request: FrameQuery) -> ScanPlan | str:
 def _in_clock_units(scan: ScanSource, request: FrameQuery) -> list[RowGroup]:
     """Return the row groups with their extents in clock numbers, as far as the footers contain them."""
     kind = scan.schema.field(request.on).type
-    known = [group for group in scan.row_groups if group.low is not None]
-    low = request.clock.read(pa.array([group.low for group in known], kind)).numbers.tolist()
-    high = request.clock.read(pa.array([group.high for group in known], kind)).numbers.tolist()
-    told = [replace(g, low=a, high=b) for g, a, b in zip(known, low, high, strict=True)]
-    return told + [group for group in scan.row_groups if group.low is None]
+    with_extent = [group for group in scan.row_groups if group.low is not None]
+    low = request.clock.read(pa.array([group.low for group in with_extent], kind)).numbers.tolist()
+    high = request.clock.read(pa.array([group.high for group in with_extent], kind)).numbers.tolist()
+    converted = [replace(g, low=a, high=b) for g, a, b in zip(with_extent, low, high, strict=True)]
+    return converted + [group for group in scan.row_groups if group.low is None]
 
 
-def _measured(scan: ScanSource, request: FrameQuery, found: list[RowGroup]) -> list[RowGroup] | None:
+def _measured(scan: ScanSource, request: FrameQuery, row_groups: list[RowGroup]) -> list[RowGroup] | None:
     """Run a job that reads the extents missing from the footers. Return None if `on` contains a null.
 
     This is common: by default, Spark writes timestamps without statistics.
     """
-    unknown = [i for i, group in enumerate(found) if group.low is None]
+    unknown = [i for i, group in enumerate(row_groups) if group.low is None]
     if not unknown:
-        return found
+        return row_groups
     tasks = scan.spark.range(0, len(unknown), 1, min(len(unknown), 4 * parallelism(scan.spark, request.tuning)))
-    groups = [found[i] for i in unknown]
+    groups = [row_groups[i] for i in unknown]
     number = "long" if request.clock.dtype == np.int64 else "double"
     schema = f"i long, low {number}, high {number}, nulls long"
     with own_errors():
@@ -146,8 +146,8 @@ def _measured(scan: ScanSource, request: FrameQuery, found: list[RowGroup]) -> l
     if any(row["nulls"] for row in rows):
         return None
     for row in rows:
-        found[unknown[row["i"]]] = replace(groups[row["i"]], low=row["low"], high=row["high"])
-    return found
+        row_groups[unknown[row["i"]]] = replace(groups[row["i"]], low=row["low"], high=row["high"])
+    return row_groups
 
 
 def _measure(groups: list[RowGroup], path: str, request: FrameQuery) -> MapInArrow:
@@ -186,7 +186,7 @@ def _speculate(plan: ScanPlan) -> MapInArrow:
 def _replay(plan: ScanPlan) -> ReplayChunk:
     """Return the function that reads a chunk's rows again."""
 
-    def replay(number: int, tuples: list[pa.Table], keys: list[pa.Array]) -> Iterator[RowBatch]:
+    def replay(number: int, tables: list[pa.Table], keys: list[pa.Array]) -> Iterator[RowBatch]:
         return read_again(plan.request, plan.layout(), keys, plan.reader.tables(plan.chunks[number], little=True))
 
     return replay

@@ -28,8 +28,8 @@ from windrow.spark.resolve.predicates import condition
 
 def shuffle_frames(df: DataFrame, request: FrameQuery, schema: StructType) -> DataFrame:
     """Compute frames with a sort within groups and the kernel."""
-    tuples, layout = select_rows(df, request)
-    together = tuples.repartition(*layout.by) if layout.by else tuples.repartition(1)
+    rows, layout = select_rows(df, request)
+    together = rows.repartition(*layout.by) if layout.by else rows.repartition(1)
     ordered = together.sortWithinPartitions(layout.on)
     return ordered.mapInArrow(plainly(frame_sorted(request, layout)), schema)
 

@@ -81,8 +81,8 @@ def _in_pieces(
 
 def gathered_panes(df: DataFrame, request: WindowQuery) -> DataFrame:
     """Let tasks aggregate panes from the rows that Spark hands them, before any shuffle."""
-    tuples, layout = select_rows(df, request)
-    return tuples.mapInArrow(plainly(_as_rows(request, layout, None)), from_arrow_schema(panes_schema(request)))
+    rows, layout = select_rows(df, request)
+    return rows.mapInArrow(plainly(_as_rows(request, layout, None)), from_arrow_schema(panes_schema(request)))
 
 
 def _as_rows(request: WindowQuery, layout: Layout, read: Callable[[int], Iterator[pa.Table]] | None) -> MapInArrow:

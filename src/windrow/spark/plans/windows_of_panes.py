@@ -63,8 +63,8 @@ def _combine_pieces(request: WindowQuery) -> MapInArrow:
 
 def ordered_windows(df: DataFrame, request: WindowQuery, schema: StructType) -> DataFrame:
     """Compute windows from rows that Spark has sorted, for queries that depend on the order of rows."""
-    tuples, layout = select_rows(df, request)
-    together = tuples.repartition(*layout.by) if layout.by else tuples.repartition(1)
+    rows, layout = select_rows(df, request)
+    together = rows.repartition(*layout.by) if layout.by else rows.repartition(1)
     return together.sortWithinPartitions(layout.on).mapInArrow(plainly(_slide_sorted(request, layout)), schema)
 
 

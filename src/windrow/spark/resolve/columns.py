@@ -66,28 +66,29 @@ class Columns:
     def find_all(self, names: str | Sequence[str] | None, role: str) -> tuple[str, ...]:
         """Return one or several columns; reject duplicates."""
         if not isinstance(names, Sequence | None):
-            raise SpecError(f"{role}: {quoted(names)} is neither the name of a column nor a list of names")
+            raise SpecError(f"{role}: expected a column name or a list of column names, got {quoted(names)}")
         listed = [] if names is None else [names] if isinstance(names, str) else list(names)
-        found = tuple(self.find(name, role) for name in listed)
-        check_distinct(found, role)
-        return found
+        columns = tuple(self.find(name, role) for name in listed)
+        check_distinct(columns, role)
+        return columns
 
     def field(self, name: Any, role: str) -> StructField:
         """Return the only column of that name, with its type."""
         if not isinstance(name, str):
             raise SpecError(
-                f"{role}: {quoted(name)} is no name of a column; the columns are {', '.join(map(repr, self.names))}"
+                f"{role}: expected a column name, got {quoted(name)}; available columns: "
+                f"{', '.join(map(repr, self.names))}"
             )
-        found = [f for f in self._fields if f.name.lower() == name.lower()]
-        exact = [f for f in found if f.name == name]
-        if found != exact and self._case_matters():
-            found = exact
-        if not found:
+        matches = [f for f in self._fields if f.name.lower() == name.lower()]
+        exact = [f for f in matches if f.name == name]
+        if matches != exact and self._case_matters():
+            matches = exact
+        if not matches:
             raise ColumnError.unknown(name, role, self.names)
-        if len(found) > 1:
-            named = ", ".join(repr(f.name) for f in found)
-            raise ColumnError(f"{role}: {name!r} is ambiguous, the table has columns {named}; rename one of them")
-        return found[0]
+        if len(matches) > 1:
+            named = ", ".join(repr(f.name) for f in matches)
+            raise ColumnError(f"{role}: {name!r} is ambiguous: the table has the columns {named}; rename one of them")
+        return matches[0]
 
     def _case_matters(self) -> bool:
         return self._spark.conf.get("spark.sql.caseSensitive") == "true"
@@ -103,8 +104,8 @@ def arrow_type(field: StructField, name: str) -> pa.DataType:
         return to_arrow_type(field.dataType)
     except PySparkException:
         raise TypeMismatchError(
-            f"column {name!r} is of type {field.dataType.simpleString()}, which cannot be used here; "
-            "give a number, a text, a timestamp, a date or the like"
+            f"column {name!r} is of type {field.dataType.simpleString()}, which is not supported here; "
+            "expected a number, a string, a timestamp, a date or the like"
         ) from None
 
 
@@ -114,14 +115,14 @@ def check_aggregates(agg: Any) -> dict[str, AggregateFunction]:
         return {}
     if not isinstance(agg, Mapping):
         raise SpecError(
-            f"agg: {quoted(agg)} must be a dict from result name to aggregate, as in {{'cars': wr.sum('volume')}}"
+            f"agg: expected a dict from result name to aggregate, e.g. {{'cars': wr.sum('volume')}}, got {quoted(agg)}"
         )
     for name, aggregate in agg.items():
         if not isinstance(name, str) or not name:
-            raise SpecError(f"agg: {quoted(name)} is no name for a result column")
+            raise SpecError(f"agg: expected a name for a result column, got {quoted(name)}")
         if not isinstance(aggregate, AggregateFunction):
             raise SpecError(
-                f"agg: {quoted(name)} is {quoted(aggregate)}; it must be an aggregate such as wr.sum('volume')"
+                f"agg: expected an aggregate such as wr.sum('volume') for {quoted(name)}, got {quoted(aggregate)}"
             )
         check_compiles(aggregate)
     return dict(agg)
@@ -141,8 +142,8 @@ def check_compiles(aggregate: AggregateFunction) -> None:
     except WindrowError:
         raise
     except Exception as error:
-        said = " ".join(str(error).split())
-        raise SpecError(f"the aggregate {aggregate!r} cannot be compiled: {said[:300]}") from None
+        message = " ".join(str(error).split())
+        raise SpecError(f"the aggregate {aggregate!r} cannot be compiled: {message[:300]}") from None
 
 
 def check_keys(types: Mapping[str, pa.DataType], keys: Sequence[str], role: str = "by") -> None:
@@ -150,7 +151,7 @@ def check_keys(types: Mapping[str, pa.DataType], keys: Sequence[str], role: str 
     for key in keys:
         if pa.types.is_nested(types[key]) or pa.types.is_null(types[key]):
             raise TypeMismatchError(
-                f"{role}: column {key!r} is of type {types[key]}; give a string, a number, a date or the like"
+                f"{role}: column {key!r} is of type {types[key]}; expected a string, a number, a date or the like"
             )
 
 

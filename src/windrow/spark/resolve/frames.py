@@ -35,7 +35,7 @@ def resolve(
     `analyse` checks a predicate against the table. By default, Spark's analyzer does.
     """
     if not isinstance(scheme, Scheme):
-        raise SpecError(f"scheme: {quoted(scheme)} is no framing scheme; give one such as wr.Threshold('speed < 40')")
+        raise SpecError(f"scheme: expected a framing scheme such as wr.Threshold('speed < 40'), got {quoted(scheme)}")
     if isinstance(scheme, Aggregate):
         check_compiles(scheme.aggregate)
     roles = resolve_roles(df, on, by, agg, order_by, {name: type(scheme).__name__ for name in scheme.attributes})

@@ -25,7 +25,7 @@ FORBIDDEN = "nulls='error' forbids that"
 def check_policy(nulls_on: str) -> None:
     """Reject an unknown policy."""
     if not is_one_of(nulls_on, POLICIES):
-        raise SpecError(f"nulls_on: {quoted(nulls_on)} is not a policy; it must be one of {', '.join(POLICIES)}")
+        raise SpecError(f"nulls_on: expected one of {', '.join(POLICIES)}; got {quoted(nulls_on)}")
 
 
 def settle_nulls(df: DataFrame, request: Query[Any], nulls_on: str) -> DataFrame:
@@ -47,18 +47,18 @@ def drop_lacking(
 ) -> DataFrame:
     """Apply the policy to the rows whose `on` or `by` is null or NaN."""
     report_nulls(on, {name: counts[name] for name in lacking}, nulls_on)
-    found = [lacking[name] for name in lacking if counts[name]]
-    return df.where(~reduce(or_, found)) if found else df
+    tests = [lacking[name] for name in lacking if counts[name]]
+    return df.where(~reduce(or_, tests)) if tests else df
 
 
 def report_nulls(on: str, counts: dict[str, int], nulls_on: str) -> None:
     """Raise or warn about rows whose `on` or `by` is null or NaN."""
     named = {f"{'on' if name == on else 'by'}: column {name!r}": n for name, n in counts.items() if n}
     if nulls_on == "error":
-        refuse_nulls(named, "such a row has no place in any group's order; mend the data or give nulls_on='drop'")
+        refuse_nulls(named, "such rows cannot be put in order; fix the data or pass nulls_on='drop'")
     elif named:
-        told = "; ".join(f"{what} is null or NaN in {n}" for what, n in named.items())
-        warnings.warn(f"dropped rows without a place in the order: {told}", UserWarning, stacklevel=6)
+        listed = "; ".join(f"{what} is null or NaN in {n}" for what, n in named.items())
+        warnings.warn(f"dropped rows that cannot be put in order: {listed}", UserWarning, stacklevel=6)
 
 
 def refuse_nulls(counts: dict[str, int], advice: str) -> None:

@@ -34,13 +34,13 @@ def check_condition(df: DataFrame, predicate: Any, option: str) -> None:
     except (AnalysisException, ParseException) as error:
         explain_analysis(error, option, shown, df.columns)
     except (PySparkException, Py4JError) as error:  # e.g. for a bare lambda, which the analyzer cannot type
-        said = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise SpecError(f"{option}: {shown} is no condition that Spark understands: {quoted(said)}") from None
+        message = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise SpecError(f"{option}: {shown} is not a valid condition: {quoted(message)}") from None
     if isinstance(predicate, str):
         _check_patterns(df, predicate, option)
         _check_divisors(df, predicate, option)
     if kind.typeName() != "boolean":
-        raise TypeMismatchError(f"{option}: {shown} is of type {kind.simpleString()}; it must be true or false")
+        raise TypeMismatchError(f"{option}: {shown} is of type {kind.simpleString()}; expected a boolean")
 
 
 def _check_patterns(df: DataFrame, predicate: str, option: str) -> None:
@@ -54,18 +54,20 @@ def _check_patterns(df: DataFrame, predicate: str, option: str) -> None:
             nothing.select(F.col("s").rlike(pattern)).collect()
         except (PySparkException, Py4JError):
             raise SpecError(
-                f"{option}: {quoted(predicate)}: {quoted(pattern)} is no regular expression that Java understands"
+                f"{option}: {quoted(predicate)}: {quoted(pattern)} is not a valid Java regular expression"
             ) from None
 
 
 def explain_analysis(error: PySparkException, option: str, shown: str, names: Sequence[str]) -> NoReturn:
     """Raise the Windrow error for an error of Spark's analyzer."""
     kind = error.getCondition() or ""
-    said = str(error).strip().splitlines()[0]
+    message = str(error).strip().splitlines()[0]
     if kind.startswith(("UNRESOLVED_COLUMN", "UNRESOLVED_FIELD")):
         missing = (error.getMessageParameters() or {}).get("objectName", "?").strip("`")
         raise ColumnError.unknown(missing, f"{option} {shown}", names) from None
     if "NONDETERMINISTIC" in kind:
-        raise SpecError(f"{option}: {shown} is not deterministic; the same tuple must always give the same") from None
+        raise SpecError(
+            f"{option}: {shown} is not deterministic; it must have the same result for the same row"
+        ) from None
     wrong: type[WindrowError] = TypeMismatchError if "DATATYPE_MISMATCH" in kind else SpecError
-    raise wrong(f"{option}: {shown} is no condition that Spark understands: {said}") from None
+    raise wrong(f"{option}: {shown} is not a valid condition: {message}") from None

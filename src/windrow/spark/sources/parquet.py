@@ -62,11 +62,11 @@ def parquet(spark: SparkSession, path: str | Path) -> ParquetSource:
     if isinstance(path, Path):
         path = str(path)
     if not is_text(path):
-        raise SpecError(f"path: {quoted(path)} is no path of a Parquet file or folder")
+        raise SpecError(f"path: expected the path of a Parquet file or folder, got {quoted(path)}")
     path, pattern = settle_path(path)
     try:
-        known = _plain_schema(path, Settings.of(spark))
-        df = (spark.read if known is None else spark.read.schema(known)).parquet(pattern)
+        schema = _plain_schema(path, Settings.of(spark))
+        df = (spark.read if schema is None else spark.read.schema(schema)).parquet(pattern)
         _ = df.schema
     except (PySparkException, Py4JError) as error:
         shown = path if path.isprintable() else quoted(path)
@@ -98,26 +98,26 @@ def _why_unreadable(error: Exception) -> str:
         return _not_parquet(error, "")
     kind = error.getCondition() or ""
     if kind == "PATH_NOT_FOUND":
-        return "there is no such file or folder"
+        return "no such file or folder"
     if kind == "UNABLE_TO_INFER_SCHEMA":
-        return "there is no Parquet file in it"
+        return "it contains no Parquet files"
     if kind == "COLUMN_ALREADY_EXISTS":
         twice = (error.getMessageParameters() or {}).get("columnName", "?").strip("`")
         return (
-            f"it has two columns {twice!r} that differ in letter case at most; rename one of them, "
+            f"two of its columns are named {twice!r}, apart from case; rename one of them, "
             "or set spark.sql.caseSensitive to true"
         )
     if kind == "PARQUET_TYPE_ILLEGAL":
-        told = str(error).strip().splitlines()[0]
-        return f"Spark cannot read a column's type (timestamps should be in microseconds, not nanoseconds): {told}"
+        message = str(error).strip().splitlines()[0]
+        return f"Spark cannot read a column's type (timestamps should be in microseconds, not nanoseconds): {message}"
     return _not_parquet(error, kind)
 
 
 def _not_parquet(error: Exception, kind: str) -> str:
-    said = re.search(r"[^\n]*(?:not a Parquet file|Could not read footer)[^\n]*", str(error))
+    match = re.search(r"[^\n]*(?:not a Parquet file|Could not read footer)[^\n]*", str(error))
     # Skip the names of Java exceptions at the start.
-    told = re.sub(r"^[\s:]*(?:[\w.$]+(?:Exception|Error): )*", "", said[0]).strip() if said else kind
-    return f"not readable as Parquet, it may be half-written ({told})"
+    message = re.sub(r"^[\s:]*(?:[\w.$]+(?:Exception|Error): )*", "", match[0]).strip() if match else kind
+    return f"it cannot be read as Parquet and may be incomplete ({message})"
 
 
 @dataclass(frozen=True)
@@ -160,9 +160,9 @@ def read_footers(source: ParquetSource, settings: Settings) -> Footers:
         raise LeftToSpark(reason)
     addresses = [address for address in source.df.inputFiles() if is_data(unquote(address.rsplit("/", 1)[-1]))]
     if not addresses:
-        raise LeftToSpark("Spark finds no file of data there")
+        raise LeftToSpark("Spark finds no data files there")
     if not has_scheme(source.path) and not addresses[0].startswith("file:"):
-        raise LeftToSpark("the path is not local to Spark; say which file system it is on, as in 's3://…'")
+        raise LeftToSpark("the path is not on Spark's default file system; add the scheme, e.g. 's3://…'")
     return footers_at(*located(addresses))
 
 
@@ -171,11 +171,11 @@ def footers_at(place: str, files: Sequence[str]) -> Footers:
     system, _ = file_system(place)
     with ThreadPoolExecutor(16) as pool:
         read = pool.map(lambda file: _footer(file, system), files)
-        found = {file: footer for file, footer in zip(files, read, strict=True) if footer is not None}
-    if not found:
+        footers = {file: footer for file, footer in zip(files, read, strict=True) if footer is not None}
+    if not footers:
         raise LeftToSpark("there are no rows")
-    first = min(found)
-    return Footers(place, dict(sorted(found.items())), found[first].schema.to_arrow_schema())
+    first = min(footers)
+    return Footers(place, dict(sorted(footers.items())), footers[first].schema.to_arrow_schema())
 
 
 def check_layout(source: ParquetSource, footers: Footers) -> None:
@@ -184,7 +184,7 @@ def check_layout(source: ParquetSource, footers: Footers) -> None:
     int96 = int96_columns(footers.files[first])
     for file, footer in footers.files.items():
         if named := [name for name in source.df.columns if f"/{name.lower()}=" in file.lower()]:
-            raise LeftToSpark(f"column {named[0]!r} is in the names of folders, which Spark reads")
+            raise LeftToSpark(f"column {named[0]!r} comes from folder names, which only Spark reads")
         if footer.schema.to_arrow_schema() != footers.schema or int96_columns(footer) != int96:
             raise LeftToSpark(f"the files do not have the same columns: {file} differs from {first}")
 
@@ -207,19 +207,19 @@ def _footer(file: str, system: pafs.FileSystem) -> pq.FileMetaData | None:
     except (FileNotFoundError, PermissionError) as error:
         raise SourceError(f"{file}: {error.strerror or error}") from None
     except (OSError, pa.ArrowException) as error:
-        said = str(error).splitlines()[0]
-        if "ncrypt" in said:
+        message = str(error).splitlines()[0]
+        if "ncrypt" in message:
             raise LeftToSpark(f"{file} is encrypted, and only Spark has the keys") from None
         if system.get_file_info(file).size == 0:
             return None
-        raise SourceError(f"{file}: not readable as Parquet, it may be damaged or half-written: {said}") from None
+        raise SourceError(f"{file}: cannot be read as Parquet; it may be damaged or incomplete: {message}") from None
 
 
 def row_groups(footers: Footers, on: str, names: Sequence[str]) -> tuple[list[RowGroup], dict[str, int]]:
     """Return all row groups with rows, and the number of nulls per column according to the statistics."""
     nulls = dict.fromkeys(names, 0)
-    found = [group for file, footer in footers.files.items() for group in _row_groups(file, footer, on, nulls)]
-    return found, nulls
+    groups = [group for file, footer in footers.files.items() for group in _row_groups(file, footer, on, nulls)]
+    return groups, nulls
 
 
 def _row_groups(file: str, footer: pq.FileMetaData, on: str, nulls: dict[str, int]) -> Iterator[RowGroup]:
@@ -230,10 +230,10 @@ def _row_groups(file: str, footer: pq.FileMetaData, on: str, nulls: dict[str, in
             continue
         extent = group.column(paths[on]).statistics
         low, high = _extent(extent)
-        told = low is not None
+        has_extent = low is not None
         for name in nulls:
             statistics = group.column(paths[name]).statistics
-            if name == on and not told:
+            if name == on and not has_extent:
                 continue
             if statistics is None or not statistics.has_null_count:
                 raise LeftToSpark(f"the files do not count the nulls of column {name!r}")
@@ -270,5 +270,5 @@ def naming(file: str) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException) as error:
-        said = str(error).splitlines()[0]
-        raise SourceError(f"{file}: cannot be read, it may be damaged or have changed: {said}") from None
+        message = str(error).splitlines()[0]
+        raise SourceError(f"{file}: cannot be read; it may be damaged or have changed: {message}") from None

@@ -53,7 +53,7 @@ def settle_path(path: str) -> tuple[str, str]:
 
 
 def _literally(path: str) -> str:
-    return PATTERN.sub(lambda found: "\\" + found[0], path)
+    return PATTERN.sub(lambda match: "\\" + match[0], path)
 
 
 def has_scheme(path: str) -> bool:
@@ -66,7 +66,7 @@ def file_system(path: str) -> tuple[pafs.FileSystem, str]:
     if not has_scheme(path):
         return pafs.LocalFileSystem(), str(Path(path).absolute())
     if AMBIGUOUS.search(path):
-        raise OSError(f"{path} has characters of a pattern or an escape in it, which is left to Spark")
+        raise OSError(f"{path} contains pattern or escape characters, which are left to Spark")
     system, root = pafs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
     return system, root
 
@@ -89,7 +89,7 @@ def located(addresses: Sequence[str]) -> tuple[str, list[str]]:
         return "/", paths
     place = f"{scheme}://{host}/"
     if any(AMBIGUOUS.search(address) for address in addresses):
-        raise OSError(f"{place} has files with characters of a pattern or an escape in their names")
+        raise OSError(f"{place} has files whose names contain pattern or escape characters")
     _, first = file_system(addresses[0])
     if not first.endswith(paths[0]):
         raise OSError(f"{addresses[0]} is {first} to pyarrow")
@@ -116,9 +116,9 @@ def list_files(path: str) -> Listing:
     if system.get_file_info(root).type == pafs.FileType.File:
         return Listing(system, [root], has_folders=False)
     there = system.get_file_info(pafs.FileSelector(root))
-    found = [info for info in there if is_data(info.base_name)]
-    files = sorted(info.path for info in found if info.type == pafs.FileType.File)
-    folders = any(info.type == pafs.FileType.Directory for info in found)
+    data = [info for info in there if is_data(info.base_name)]
+    files = sorted(info.path for info in data if info.type == pafs.FileType.File)
+    folders = any(info.type == pafs.FileType.Directory for info in data)
     return Listing(system, files, folders, any(info.base_name.startswith(SUMMARIES) for info in there))
 
 

@@ -52,20 +52,20 @@ class Settings:
     def of(cls, spark: SparkSession) -> Settings:
         """Return the settings of a session."""
 
-        def said(key: str) -> str:
+        def setting(key: str) -> str:
             try:
                 return (spark.conf.get(f"spark.sql.{key}") or "").upper()
             except PySparkException:  # this version of Spark has no such setting
                 return ""
 
         return cls(
-            said("parquet.mergeSchema") == "TRUE",
-            "TRUE" in (said("files.ignoreCorruptFiles"), said("files.ignoreMissingFiles")),
-            said("parquet.fieldId.read.enabled") == "TRUE",
-            said("caseSensitive") == "TRUE",
-            said("parquet.int96TimestampConversion") == "TRUE",
-            said("parquet.datetimeRebaseModeInRead"),
-            said("parquet.int96RebaseModeInRead"),
+            setting("parquet.mergeSchema") == "TRUE",
+            "TRUE" in (setting("files.ignoreCorruptFiles"), setting("files.ignoreMissingFiles")),
+            setting("parquet.fieldId.read.enabled") == "TRUE",
+            setting("caseSensitive") == "TRUE",
+            setting("parquet.int96TimestampConversion") == "TRUE",
+            setting("parquet.datetimeRebaseModeInRead"),
+            setting("parquet.int96RebaseModeInRead"),
         )
 
     def obstacle(self) -> str | None:
@@ -116,38 +116,38 @@ def _has_one_reading(kind: pa.DataType) -> bool:
 
 
 def why_other_types(
-    schema: pa.Schema, int96: Collection[str], wanted: StructType, columns: Collection[str]
+    schema: pa.Schema, int96: Collection[str], read_as: StructType, columns: Collection[str]
 ) -> str | None:
     """Return why pyarrow would read a column as another type than Spark does, or None."""
-    types = {field.name: field.dataType for field in wanted.fields}
+    types = {field.name: field.dataType for field in read_as.fields}
     for name in columns:
         if schema.get_all_field_indices(name) == []:
-            return f"the files have no column {name!r}: folders name it, or only some files have it"
+            return f"column {name!r} is not in all files: it comes from folder names, or some files lack it"
         kind = schema.field(name).type
         if pa.types.is_null(kind):
-            return f"column {name!r} has only nulls, and no type in the files"
+            return f"column {name!r} contains only nulls and has no type in the files"
         seen = pa.timestamp("us", "UTC") if name in int96 else kind
         if not _alike(seen, to_arrow_type(types[name])):
-            return f"column {name!r} is {kind} in the files, and Spark reads it as {types[name].simpleString()}"
+            return f"column {name!r} is {kind} in the files, but Spark reads it as {types[name].simpleString()}"
     return None
 
 
-def _alike(kind: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return whether values of a file's type equal the values that Spark reads as type `wanted`."""
+def _alike(kind: pa.DataType, read_as: pa.DataType) -> bool:
+    """Return whether values of a file's type equal the values that Spark reads as type `read_as`."""
     if pa.types.is_dictionary(kind):
-        return _alike(kind.value_type, wanted)
-    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(wanted):
-        return kind.unit != "ns" and (kind.tz is None) == (wanted.tz is None)
-    if pa.types.is_struct(kind) and pa.types.is_struct(wanted):
-        pairs = list(zip(kind, wanted, strict=False))
-        return len(kind) == len(wanted) and all(a.name == b.name and _alike(a.type, b.type) for a, b in pairs)
-    if pa.types.is_map(kind) and pa.types.is_map(wanted):
-        return _alike(kind.key_type, wanted.key_type) and _alike(kind.item_type, wanted.item_type)
-    if (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and pa.types.is_list(wanted):
-        return _alike(kind.value_type, wanted.value_type)
+        return _alike(kind.value_type, read_as)
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(read_as):
+        return kind.unit != "ns" and (kind.tz is None) == (read_as.tz is None)
+    if pa.types.is_struct(kind) and pa.types.is_struct(read_as):
+        pairs = list(zip(kind, read_as, strict=False))
+        return len(kind) == len(read_as) and all(a.name == b.name and _alike(a.type, b.type) for a, b in pairs)
+    if pa.types.is_map(kind) and pa.types.is_map(read_as):
+        return _alike(kind.key_type, read_as.key_type) and _alike(kind.item_type, read_as.item_type)
+    if (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and pa.types.is_list(read_as):
+        return _alike(kind.value_type, read_as.value_type)
     if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
-        return bool(wanted == (pa.string() if pa.types.is_large_string(kind) else pa.binary()))
-    return bool(kind == wanted)
+        return bool(read_as == (pa.string() if pa.types.is_large_string(kind) else pa.binary()))
+    return bool(kind == read_as)
 
 
 def int96_columns(footer: pq.FileMetaData) -> set[str]:
@@ -202,8 +202,8 @@ def _first_sure(column: pq.ColumnSchema) -> int | None:
     if logical.type == "DATE":
         return GREGORIAN
     if logical.type == "TIMESTAMP":
-        kept = json.loads(logical.to_json())
-        return SAME_INSTANTS * PER_SECOND[kept["timeUnit"]] if kept["isAdjustedToUTC"] else None
+        details = json.loads(logical.to_json())
+        return SAME_INSTANTS * PER_SECOND[details["timeUnit"]] if details["isAdjustedToUTC"] else None
     return None
 
 

@@ -40,7 +40,7 @@ def check_state_store(df: DataFrame) -> None:
     provider = df.sparkSession.conf.get("spark.sql.streaming.stateStore.providerClass", "") or ""
     if "RocksDB" not in provider:
         raise SessionError(
-            "streams are framed with the RocksDB state store, and this session has another; set "
+            "streams need the RocksDB state store, but this session uses another; set "
             "spark.sql.streaming.stateStore.providerClass to "
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider, or use wr.session()"
         )
@@ -58,7 +58,7 @@ def bucket_of(by: Sequence[Column], buckets: int) -> Column:
     return (F.pmod(F.xxhash64(*by), F.lit(buckets)) if by else F.lit(0)).cast("int")
 
 
-TUPLE_NEEDS = "a tuple needs its place: drop them before, or say nulls_on='drop'"
+ROW_NEEDS = "such rows cannot be put in order; drop them first, or pass nulls_on='drop'"
 
 
 def in_buckets(
@@ -67,16 +67,16 @@ def in_buckets(
     buckets: int,
     places: Mapping[str, str] | None = None,
     nulls_on: str = "error",
-    needs: str = TUPLE_NEEDS,
+    needs: str = ROW_NEEDS,
 ) -> DataFrame:
     """Pack rows into pieces of Arrow per bucket. `places` names the columns that must not be null, `needs` says why."""
     packer = _packer(dict(places or {}), nulls_on, needs, current_tuning())
     return df.withColumn(BUCKET, bucket_of(by, buckets)).mapInArrow(plainly(packer), _PACKED_SPARK)
 
 
-def out_of_buckets(found: DataFrame, schema: StructType) -> DataFrame:
+def out_of_buckets(packed: DataFrame, schema: StructType) -> DataFrame:
     """Unpack the rows from the pieces of Arrow that stateful operators return. Columns that a piece lacks are null."""
-    return found.mapInArrow(_unpacker(to_arrow_schema(schema)), schema)
+    return packed.mapInArrow(_unpacker(to_arrow_schema(schema)), schema)
 
 
 def _packer(places: dict[str, str], nulls_on: str, needs: str, tuning: Tuning) -> MapInArrow:
@@ -119,9 +119,9 @@ def _by_bucket(table: pa.Table) -> Iterator[pa.RecordBatch]:
     bucket = table.column(BUCKET).to_numpy()
     order = np.argsort(bucket, kind="stable")
     buckets, begins = np.unique(bucket[order], return_index=True)
-    tuples = table.drop_columns(BUCKET).take(pa.array(order))
+    rows = table.drop_columns(BUCKET).take(pa.array(order))
     ends = [*begins[1:].tolist(), order.size]
-    data = [pack([tuples.slice(a, b - a)]) for a, b in zip(begins.tolist(), ends, strict=True)]
+    data = [pack([rows.slice(a, b - a)]) for a, b in zip(begins.tolist(), ends, strict=True)]
     if data:
         none = pa.array(np.zeros(len(data), np.int64))
         yield pa.record_batch([pa.array(buckets, pa.int32()), none, pa.array(data, pa.binary())], schema=_PACKED)
@@ -140,13 +140,13 @@ class StateKind:
 
     def settle(self) -> None:
         """Reject a bucket of another operation; mark a new bucket as one of this operation."""
-        found = self._value.get()
-        if found is None:
+        stored = self._value.get()
+        if stored is None:
             self._value.update((self._kind,))
-        elif found[0] != self._kind:
+        elif stored[0] != self._kind:
             raise SourceError(
-                f"the checkpoint holds the state of wr.{found[0]}, and the query is one of wr.{self._kind}: start with "
-                f"a new checkpoint, or restart the query of wr.{found[0]}"
+                f"the checkpoint holds the state of wr.{stored[0]}, but this is a query of wr.{self._kind}; use a new "
+                f"checkpoint, or restart the query of wr.{stored[0]}"
             )
 
 
@@ -165,8 +165,8 @@ class BucketState:
         buckets, self._timer, data = self._value.get() or (self._buckets, None, None)
         if buckets != self._buckets:
             raise SpecError(
-                f"the checkpoint was written with {buckets} buckets and the query has {self._buckets}; say "
-                f"buckets={buckets}, or start with a new checkpoint"
+                f"the checkpoint was written with {buckets} buckets, but the query has {self._buckets}; pass "
+                f"buckets={buckets} or use a new checkpoint"
             )
         saved: bytes | None = data
         if saved is None or saved.startswith(BARE):
@@ -176,15 +176,15 @@ class BucketState:
     def save(self, data: bytes, event: int | None, reached: int, expired: int | None) -> None:
         """Save the state and wake the bucket at `event`, in milliseconds. A timer that is too early does no harm."""
         timer = None if self._timer == expired else self._timer
-        wanted = None if event is None else max(reached + 1, event)
+        wake_at = None if event is None else max(reached + 1, event)
         overdue = timer is not None and timer <= reached
         # An overdue timer would wake the bucket in this batch for work that has just been done.
-        if overdue or (wanted is not None and (timer is None or timer > wanted)):
+        if overdue or (wake_at is not None and (timer is None or timer > wake_at)):
             if timer is not None:
                 self._handle.deleteTimer(timer)
-            if wanted is not None:
-                self._handle.registerTimer(wanted)
-            timer = wanted
+            if wake_at is not None:
+                self._handle.registerTimer(wake_at)
+            timer = wake_at
         self._value.update((self._buckets, timer, data))
 
 
@@ -200,10 +200,10 @@ class StateShelf:
 
     def read(self, number: int) -> bytes:
         """Return a piece."""
-        kept = self._pieces.getValue((number,))
-        if kept is None:
+        stored = self._pieces.getValue((number,))
+        if stored is None:
             raise damaged(f"expected piece {number} of the waiting rows, got nothing")
-        data: bytes = kept[0]
+        data: bytes = stored[0]
         return data
 
     def drop(self, number: int) -> None:
@@ -214,10 +214,10 @@ class StateShelf:
 def _unpacker(schema: pa.Schema) -> MapInArrow:
     """Return the function that turns the results of the buckets into rows."""
 
-    def unpack_found(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def unpack_results(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for data in batch.column("data"):
                 for table in unpack(data.as_buffer()):
                     yield from in_schema(table, schema).to_batches()
 
-    return unpack_found
+    return unpack_results

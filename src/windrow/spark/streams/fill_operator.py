@@ -286,7 +286,7 @@ def _frames(framed: DataFrame, meeting: FillQuery, made_of: FrameStream | None, 
     """Pack frames and send them to their buckets, with punctuation if there is any."""
     none, is_frames = F.lit(0).cast("long").alias("dropped"), F.lit(True).alias("frames")
     if made_of:
-        return made_of.found().select("bucket", is_frames, none, "open", "data")
+        return made_of.with_punctuation().select("bucket", is_frames, none, "open", "data")
     renamed = framed.select(*(column(name).alias(wire.column(i)) for i, name in enumerate(framed.columns)))
     at = {name: wire.column(i) for i, name in enumerate(framed.columns)}
     keys = [F.col(at[name]).cast(kind) for name, kind in zip(meeting.frame_keys, meeting.key_types, strict=True)]
@@ -301,9 +301,11 @@ def _flushed(
     spark: SparkSession, sides: FillLayout, made_of: FrameStream | None, checkpoint: str | os.PathLike[str]
 ) -> DataFrame:
     """Return the remaining results of a finished stream, including the frames that its end leaves."""
-    rows = buckets_of(spark, checkpoint, FILLING, asked=sides.plan.fingerprint).withColumn("framing", F.lit(False))
+    rows = buckets_of(spark, checkpoint, FILLING, fingerprint=sides.plan.fingerprint).withColumn(
+        "framing", F.lit(False)
+    )
     if made_of:
-        framing = buckets_of(spark, checkpoint, FRAMING, asked=made_of.plan.fingerprint)
+        framing = buckets_of(spark, checkpoint, FRAMING, fingerprint=made_of.plan.fingerprint)
         rows = rows.unionAll(framing.withColumn("framing", F.lit(True)))
     return rows.groupBy("bucket").applyInArrow(_finish(sides, made_of.plan if made_of else None), sides.schema)
 

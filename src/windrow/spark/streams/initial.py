@@ -20,7 +20,7 @@ _LABELS_SPARK = "bucket int, buckets int, shares int"
 
 def check_columns(initial: Any) -> None:
     """Reject a DataFrame whose columns show that it is not the result of `wr.migrate`."""
-    check_dataframe(initial, "initial", "; wr.migrate makes one")
+    check_dataframe(initial, "initial", "; wr.migrate returns one")
     if initial.isStreaming or {"bucket", "data"} - {*initial.columns}:
         what = "a stream" if initial.isStreaming else f"a table of the columns {quoted(initial.columns)}"
         raise SpecError(f"initial: expected the result of wr.migrate, a table of 'bucket' and 'data', got {what}")

@@ -49,7 +49,7 @@ from windrow.windows.stream import SlidePlan
 COUNTED = ("arrived", "late", "framed", "dropped", "groups", "state_bytes")
 """The counts per batch, shown in `observedMetrics` of the query's progress."""
 
-_FOUND_SPARK = f"bucket int, {', '.join(f'{name} long' for name in COUNTED)}, open binary, data binary"
+_RESULT_SPARK = f"bucket int, {', '.join(f'{name} long' for name in COUNTED)}, open binary, data binary"
 _queries = count(1)
 
 Plan: TypeAlias = StreamPlan | SlidePlan
@@ -91,25 +91,25 @@ def in_stream(
     For frames, the result carries a `FrameStream`, which `wr.fill` reads: see `streams/punctuation.py`.
     """
     buckets = (options.buckets or request.tuning.buckets) if request.by else 1
-    tuples, layout = select_rows(df, request, whole_as=WHOLE if options.late == "emit" else None)
+    rows, layout = select_rows(df, request, whole_as=WHOLE if options.late == "emit" else None)
     keep = options.keep_groups
-    kept = None if keep is None else to_clock(keep, request.clock.kind, "keep_groups")
-    plan = make_plan(request, layout, ordered=options.ordered, keep_groups=kept)
+    keep_for = None if keep is None else to_clock(keep, request.clock.kind, "keep_groups")
+    plan = make_plan(request, layout, ordered=options.ordered, keep_groups=keep_for)
     if options.flush is not None:
         return flushed(df.sparkSession, plan, schema, options.flush)
     if options.initial is not None:
         check_complete(options.initial, buckets)
     places = {layout.on: request.on, **dict(zip(layout.by, request.by, strict=True))}
-    packed = in_buckets(tuples, [F.col(name) for name in layout.by], buckets, places, nulls_on)
+    packed = in_buckets(rows, [F.col(name) for name in layout.by], buckets, places, nulls_on)
     late = to_arrow_schema(schema) if options.late == "emit" else None
     name = f"windrow {request.what!r} {next(_queries)}"
 
-    def found(punctuates: bool) -> DataFrame:
+    def operator(punctuates: bool) -> DataFrame:
         return (
             packed.groupBy("bucket")
             .transformWithStateInPandas(
                 BucketProcessor(plan, buckets, late, punctuates),
-                outputStructType=_FOUND_SPARK,
+                outputStructType=_RESULT_SPARK,
                 outputMode="Append",
                 timeMode="None" if options.ordered else "EventTime",
                 initialState=None if options.initial is None else options.initial.groupBy("bucket"),
@@ -117,9 +117,9 @@ def in_stream(
             .observe(name, *(F.sum(name).alias(name) for name in COUNTED))
         )
 
-    result = out_of_buckets(found(False), schema)
+    result = out_of_buckets(operator(False), schema)
     if isinstance(plan, StreamPlan):
-        FrameStream(plan, buckets, lambda: found(True)).is_of(result)
+        FrameStream(plan, buckets, lambda: operator(True)).is_of(result)
     return result
 
 
@@ -151,14 +151,14 @@ class BucketProcessor(StatefulProcessor):
             for data in frame["data"]:
                 arrived += unpack(data)
         with plain_errors():
-            found = self._step(key[0], arrived, dropped, timerValues, None)
-        yield found
+            result = self._step(key[0], arrived, dropped, timerValues, None)
+        yield result
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """Process the buffered rows that the watermark has passed."""
         with plain_errors():
-            found = self._step(key[0], [], 0, timerValues, expiredTimerInfo.getExpiryTimeInMs())
-        yield found
+            result = self._step(key[0], [], 0, timerValues, expiredTimerInfo.getExpiryTimeInMs())
+        yield result
 
     def _step(
         self, key: int, arrived: list[pa.Table], dropped: int, timer_values: Any, expired: int | None
@@ -166,14 +166,14 @@ class BucketProcessor(StatefulProcessor):
         bucket = self.plan.load(self.state.shelf, self.state.load())
         reached = 0 if self.plan.ordered else timer_values.getCurrentWatermarkInMs()
         warn_if_ahead(reached, time.time())
-        found, late = bucket.step(arrived, 1000 * reached if reached > 0 else None)
+        tables, late = bucket.step(arrived, 1000 * reached if reached > 0 else None)
         punctuation = [bucket.unreported()] if self.punctuates and isinstance(bucket, StreamFramer) else []
         event = None if self.plan.ordered else bucket.next_event()
         self.state.save(bucket.save(), None if event is None else -(-event // 1000), reached, expired)
-        found += [] if self.late is None else [late_rows(table, self.plan, self.late) for table in late if len(table)]
-        told = asdict(bucket.arrivals.counts) | bucket.held | {"dropped": dropped, "bucket": key}
-        told |= {"open": pack(punctuation), "data": pack(found)}
-        return pd.DataFrame({name: [value] for name, value in told.items()})
+        tables += [] if self.late is None else [late_rows(table, self.plan, self.late) for table in late if len(table)]
+        columns = asdict(bucket.arrivals.counts) | bucket.held | {"dropped": dropped, "bucket": key}
+        columns |= {"open": pack(punctuation), "data": pack(tables)}
+        return pd.DataFrame({name: [value] for name, value in columns.items()})
 
 
 def warn_if_ahead(reached: int, now: float) -> None:
@@ -198,6 +198,6 @@ def warn_if_ahead(reached: int, now: float) -> None:
 
 def late_rows(table: pa.Table, plan: Plan, schema: pa.Schema) -> pa.Table:
     """Return late rows as rows of the result: their group, and the row itself in `late`."""
-    known = dict(zip(plan.request.by, map(table.column, plan.layout.by), strict=True)) | {"late": table.column(WHOLE)}
-    columns = [known[f.name].cast(f.type) if f.name in known else pa.nulls(len(table), f.type) for f in schema]
+    values = dict(zip(plan.request.by, map(table.column, plan.layout.by), strict=True)) | {"late": table.column(WHOLE)}
+    columns = [values[f.name].cast(f.type) if f.name in values else pa.nulls(len(table), f.type) for f in schema]
     return pa.table(columns, schema=schema)

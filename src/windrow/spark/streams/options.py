@@ -39,10 +39,10 @@ class StreamOptions:
         for name in ("fragments", "ordered"):
             check_switch(getattr(self, name), name)
         if not is_one_of(self.late, LATE):
-            raise SpecError(f"late: {quoted(self.late)} is not a policy; it must be one of {', '.join(LATE)}")
+            raise SpecError(f"late: expected one of {', '.join(LATE)}; got {quoted(self.late)}")
         if self.flush is not None and not isinstance(self.flush, str | os.PathLike):
             raise SpecError(
-                f"flush: {quoted(self.flush)} is no checkpoint; give the checkpointLocation of the query that has ended"
+                f"flush: expected the checkpointLocation of the query that has ended, got {quoted(self.flush)}"
             )
         check_buckets(self.buckets)
         check_duration(self.keep_groups, "keep_groups")
@@ -55,11 +55,12 @@ class StreamOptions:
         """Reject options that only apply to streams."""
         default = StreamOptions()
         if self.initial is not None:
-            raise UnsupportedError("initial: the state of a query is for streams, got a table as the source")
+            raise UnsupportedError("initial: an initial state is only for streams, but the source is a table")
         for name in ("fragments", "ordered", "late", "buckets", "flush", "keep_groups"):
             if getattr(self, name) != getattr(default, name):
                 raise UnsupportedError(
-                    f"{name}={quoted(getattr(self, name))} is for streams, and the source is no streaming DataFrame"
+                    f"{name}={quoted(getattr(self, name))} is only for streams, but the source is not a streaming "
+                    "DataFrame"
                 )
 
 
@@ -68,7 +69,7 @@ def check_stream(df: DataFrame, request: Query[Any], options: StreamOptions) -> 
     check_state_store(df)
     if options.ordered:
         return
-    check_watermark(df, request.on, "; where tuples arrive in order already, say ordered=True")
+    check_watermark(df, request.on, "; if rows already arrive in order, pass ordered=True")
 
 
 def check_watermark(df: DataFrame, on: str, otherwise: str = "") -> None:
@@ -76,12 +77,12 @@ def check_watermark(df: DataFrame, on: str, otherwise: str = "") -> None:
     field = df.schema[on]
     if not isinstance(field.dataType, TimestampType):
         raise TypeMismatchError(
-            f"on: column {on!r} is of type {field.dataType.simpleString()}; a stream is put in order by the "
-            f"watermark of a timestamp{otherwise}"
+            f"on: column {on!r} is of type {field.dataType.simpleString()}; expected a timestamp, by whose "
+            f"watermark a stream is put in order{otherwise}"
         )
     if not has_watermark(field):
         raise SpecError(
-            f"on: column {on!r} has no watermark, so nothing tells when a tuple can be framed; call "
+            f"on: column {on!r} has no watermark, so its rows cannot be put in order; call "
             f"withWatermark({on!r}, '10 seconds') on the stream{otherwise}"
         )
 

@@ -12,8 +12,8 @@ A streaming DataFrame has no place for such data, so the channel is an attribute
 
 1. `wr.frames` attaches a `FrameStream` to the DataFrame that it returns (`streams/operator.py`). Windows have none.
 2. `wr.widen` attaches a copy to its own result, with the distances by which it moved starts and ends.
-3. `wr.fill` reads it (`streams/fill_operator.py`). It does not use the plan of the DataFrame. It calls `found` to build
-   the framing operator again, with punctuation, and moves starts and ends itself.
+3. `wr.fill` reads it (`streams/fill_operator.py`). It does not use the plan of the DataFrame. It calls
+   `with_punctuation` to build the framing operator again, and moves starts and ends itself.
 
 Every other method of a DataFrame returns an object without the attribute, so it is present only on the unmodified
 result of `wr.frames` or `wr.widen`. `wr.fill` rejects any other stream framed in the same query, and requires a
@@ -38,7 +38,8 @@ class FrameStream:
 
     plan: StreamPlan
     buckets: int
-    found: Callable[[], DataFrame]
+    with_punctuation: Callable[[], DataFrame]
+    """Builds the framing operator again, with punctuation."""
     before: int | float = 0
     """How far `wr.widen` moved the starts back, in the unit of the clock."""
     after: int | float = 0

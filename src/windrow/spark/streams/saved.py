@@ -49,7 +49,7 @@ def flushed(
 ) -> DataFrame:
     """Return the remaining frames or windows of a finished stream: those of buffered rows, and those cut by the end."""
     out = to_arrow_schema(schema)
-    buckets = buckets_of(spark, checkpoint, plan.state, asked=plan.fingerprint)
+    buckets = buckets_of(spark, checkpoint, plan.state, fingerprint=plan.fingerprint)
     return buckets.groupBy("bucket").applyInArrow(_finish(plan, out), schema)
 
 
@@ -58,17 +58,17 @@ def buckets_of(
     checkpoint: str | os.PathLike[str],
     names: tuple[str, str],
     operator: int | None = None,
-    asked: Mapping[str, Any] | None = None,
+    fingerprint: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """Return one row per bucket's state, with a null `piece`, and one per piece of its buffered rows.
 
     If a query has several operators of a kind, select one by `operator` or, as `flush=` does, by the arguments it was
-    started with (`asked`).
+    started with (`fingerprint`).
     """
     try:
-        return _buckets_of(spark, checkpoint, names, operator, asked)
+        return _buckets_of(spark, checkpoint, names, operator, fingerprint)
     except SourceError as error:
-        if asked is None:
+        if fingerprint is None:
             raise
         raise SourceError(f"flush: {error}") from None
 
@@ -78,10 +78,10 @@ def _buckets_of(
     checkpoint: str | os.PathLike[str],
     names: tuple[str, str],
     operator: int | None,
-    asked: Mapping[str, Any] | None,
+    fingerprint: Mapping[str, Any] | None,
 ) -> DataFrame:
     if not isinstance(checkpoint, str | os.PathLike):
-        raise SpecError(f"checkpoint: {quoted(checkpoint)} is no path; give the checkpointLocation of the query")
+        raise SpecError(f"checkpoint: expected the checkpointLocation of a query, got {quoted(checkpoint)}")
     check_spark(spark)
     checkpoint = _readable(os.fspath(checkpoint))
     if operator is not None and (
@@ -91,33 +91,33 @@ def _buckets_of(
     if operator is not None:
         return _state(spark, checkpoint, names, operator)
     operators = _operators(spark, checkpoint, names[0])
-    found = [_state(spark, checkpoint, names, number) for number in operators]
-    if asked is None and len(found) == 1:
-        return found[0]
-    if asked is None:
+    states = [_state(spark, checkpoint, names, number) for number in operators]
+    if fingerprint is None and len(states) == 1:
+        return states[0]
+    if fingerprint is None:
         listed = ", ".join(map(str, operators))
         raise SpecError(
-            f"operator: the query of checkpoint {checkpoint!r} has several of the kind, {listed}; say which is meant, "
-            f"such as operator={operators[0]}"
+            f"operator: the query of checkpoint {checkpoint!r} has several such operators, {listed}; select "
+            f"one, e.g. operator={operators[0]}"
         )
-    told = [state.where("piece is null").select("data").first() for state in found]
-    plans = [None if first is None else plan_of(bytes(first["data"]), KINDS[names[0]]) for first in told]
-    for state, plan in zip(found, plans, strict=True):
-        if plan is None or plan == asked:
+    heads = [state.where("piece is null").select("data").first() for state in states]
+    plans = [None if first is None else plan_of(bytes(first["data"]), KINDS[names[0]]) for first in heads]
+    for state, plan in zip(states, plans, strict=True):
+        if plan is None or plan == fingerprint:
             return state
-    check_plan(plans[0], asked)
-    return found[0]
+    check_plan(plans[0], fingerprint)
+    return states[0]
 
 
 def _readable(checkpoint: str) -> str:
     """Reject paths that Spark's state reader cannot open: it escapes some characters and looks for the escaped path."""
-    found = sorted({character for character in checkpoint if character in ESCAPED or ord(character) < 32})
-    found += sorted({character for character in checkpoint if 0xD800 <= ord(character) < 0xE000})  # a lone surrogate
-    if not checkpoint.strip() or found:
-        why = f"it has {', '.join(map(repr, found))}" if found else "it is empty"
+    refused = sorted({character for character in checkpoint if character in ESCAPED or ord(character) < 32})
+    refused += sorted({character for character in checkpoint if 0xD800 <= ord(character) < 0xE000})  # a lone surrogate
+    if not checkpoint.strip() or refused:
+        why = f"it has {', '.join(map(repr, refused))}" if refused else "it is empty"
         raise SourceError(
             f"checkpoint {quoted(checkpoint)}: Spark cannot read a state at this path, {why}; rename the folder, or "
-            "give a link to it that has none of these"
+            "pass a link without these characters"
         )
     return checkpoint
 
@@ -137,8 +137,8 @@ def _state(spark: SparkSession, checkpoint: str, names: tuple[str, str], operato
 def _operators(spark: SparkSession, checkpoint: str, name: str) -> list[int]:
     """Return the numbers of the operators that have a state of that name."""
     try:
-        found = spark.read.format("state-metadata").load(checkpoint)
-        rows = found.select("operatorId", "operatorProperties").collect()
+        metadata = spark.read.format("state-metadata").load(checkpoint)
+        rows = metadata.select("operatorId", "operatorProperties").collect()
     except (PySparkException, Py4JError) as error:
         raise _no_state(checkpoint, name, error) from None
     operators = []
@@ -183,9 +183,9 @@ def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def _finish(plan: StreamPlan | SlidePlan, schema: pa.Schema) -> FROM_TABLE:
     def finish(table: pa.Table) -> pa.Table:
         state, pieces = parts_of(table)
-        found = plan.load(pieces, state).finish()
+        tables = plan.load(pieces, state).finish()
         return in_schema(
-            pa.concat_tables([plan.request.schema.empty_table(), *found], promote_options="default"), schema
+            pa.concat_tables([plan.request.schema.empty_table(), *tables], promote_options="default"), schema
         )
 
     return finish

@@ -20,9 +20,9 @@ class RedisStreams(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         """Check options and server when Spark creates this object: when a query starts, before its first batch."""
         super().__init__(options)
-        self._asked = RedisOptions.read(options)
-        with Server(self._asked) as server:
-            server.check(self._asked.streams)
+        self._options = RedisOptions.read(options)
+        with Server(self._options) as server:
+            server.check(self._options.streams)
 
     @classmethod
     def name(cls) -> str:
@@ -32,25 +32,23 @@ class RedisStreams(DataSource):
     def schema(self) -> StructType:
         """Raise an error: the schema cannot be inferred, because every entry may have different fields."""
         raise SpecError(
-            "schema: entries of a Redis stream may have any fields, so say which ones to read as what, such as "
+            "schema: the fields of a Redis stream have no fixed types, so name those to read, e.g. "
             ".schema('detector string, at timestamp, speed double')"
         )
 
     def reader(self, schema: StructType) -> TableReader:
         """Return the reader for `spark.read`."""
-        return TableReader(schema, self._asked)
+        return TableReader(schema, self._options)
 
     def streamReader(self, schema: StructType) -> EntryReader:
         """Return the reader for `spark.readStream`."""
-        return EntryReader(schema, self._asked)
+        return EntryReader(schema, self._options)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> EntryWriter:
         """Return the writer for `df.writeStream`."""
         refuse_source_options(self.options)
-        return EntryWriter(schema, self._asked, overwrite)
+        return EntryWriter(schema, self._options, overwrite)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Raise an error for `df.write`, which cannot be made repeatable."""
-        raise UnsupportedError(
-            "redis_streams is written by streams (df.writeStream), which know what they have written"
-        )
+        raise UnsupportedError("redis_streams can only be written by a streaming query (df.writeStream)")

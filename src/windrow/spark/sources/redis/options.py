@@ -30,8 +30,8 @@ class Login:
     @property
     def arguments(self) -> dict[str, str]:
         """The keyword arguments for the Redis client."""
-        given = {"username": self.username, "password": self.password}
-        return {name: value for name, value in given.items() if value is not None}
+        login = {"username": self.username, "password": self.password}
+        return {name: value for name, value in login.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class RedisOptions:
     epoch: str | None = None
 
     @classmethod
-    def read(cls, given: Mapping[str, str]) -> RedisOptions:
+    def read(cls, options: Mapping[str, str]) -> RedisOptions:
         """Parse the options as Spark passes them: all values are text, and names may be in any case."""
-        texts = {name.lower(): value for name, value in given.items()}
+        texts = {name.lower(): value for name, value in options.items()}
         _refuse_unknown(texts)
         epoch, url = texts.get("epoch"), _url(texts.get("url"))
         return cls(
@@ -67,11 +67,11 @@ class RedisOptions:
         )
 
 
-def refuse_source_options(given: Mapping[str, str]) -> None:
+def refuse_source_options(options: Mapping[str, str]) -> None:
     """Reject, for a sink, the options of a source."""
     for name in SOURCE:
-        if any(name.lower() == key.lower() for key in given):
-            raise SpecError(f"{name}: the option is for reading from redis_streams, and this query writes to it")
+        if any(name.lower() == key.lower() for key in options):
+            raise SpecError(f"{name}: this option is only for reading from redis_streams, but this query writes to it")
 
 
 def address(url: str) -> str:
@@ -83,40 +83,40 @@ def address(url: str) -> str:
 
 
 def _refuse_unknown(texts: Mapping[str, str]) -> None:
-    known = {name.lower() for name in (*COMMON, *SOURCE, *SINK)}
+    options = {name.lower() for name in (*COMMON, *SOURCE, *SINK)}
     for name in texts:
-        if name not in known:
+        if name not in options:
             listed = ", ".join(map(repr, (*COMMON, *SOURCE)))
-            raise SpecError(f"redis_streams has no option {quoted(name)}; its options are {listed}")
+            raise SpecError(f"redis_streams has no option {quoted(name)}; available options: {listed}")
 
 
 def _url(text: str | None) -> str:
-    right = "it must look like redis://host:6379/0, rediss://host:6379/0 or unix:///path/of/the/socket"
+    right = "expected an address such as redis://host:6379/0, rediss://host:6379/0 or unix:///path/of/the/socket"
     if not text:
-        raise SpecError(f"url: redis_streams needs to know where Redis is; {right}")
+        raise SpecError(f"url: the option is missing; {right}")
     try:
         parts = urlsplit(text)
-        known = parts.scheme in _SCHEMES and address(text)
+        valid = parts.scheme in _SCHEMES and address(text)
     except ValueError:
-        known = False
-    if not known:
+        valid = False
+    if not valid:
         before, _, after = text.partition("//")
         shown = f"{before}//…@{after.rpartition('@')[2]}" if "@" in after else text
-        raise SpecError(f"url: {quoted(shown)} is no address of a Redis server; {right}")
+        raise SpecError(f"url: {right}, got {quoted(shown)}")
     if parts.scheme != "unix" and not re.fullmatch(r"/?[0-9]*", parts.path):
-        raise SpecError(f"url: {quoted(parts.path[1:])} is no number of a database of Redis; {right}")
+        raise SpecError(f"url: expected the number of a Redis database, got {quoted(parts.path[1:])}; {right}")
     return text
 
 
 def _login(url: str, username: str | None, password: str | None, variable: str | None) -> Login:
     """Return the user and password, read on the driver. Error messages contain neither."""
     parts = urlsplit(url)
-    for option, value, told in (("username", username, parts.username), ("password", password, parts.password)):
-        if value is not None and told:
-            raise SpecError(f"{option}: the url has one too; give it in one place, and best not in the url")
+    for option, value, in_url in (("username", username, parts.username), ("password", password, parts.password)):
+        if value is not None and in_url:
+            raise SpecError(f"{option}: the url contains one too; set it in one place, preferably not in the url")
     if variable is not None:
         if password is not None or parts.password:
-            raise SpecError("passwordVariable: there is a password too; give one of them")
+            raise SpecError("passwordVariable: a password is set too; set only one of them")
         if not os.environ.get(variable):
             raise SpecError(
                 "passwordVariable: expected the name of an environment variable of the driver that holds the "
@@ -124,9 +124,7 @@ def _login(url: str, username: str | None, password: str | None, variable: str |
             )
         password = os.environ[variable]
     if username is not None and password is None and not parts.password:
-        raise SpecError(
-            "username: Redis takes no user without a password; give the option password or passwordVariable"
-        )
+        raise SpecError("username: a user needs a password; set the option password or passwordVariable")
     return Login(username, password)
 
 
@@ -134,10 +132,10 @@ def _streams(text: str | None) -> tuple[str, ...]:
     names = tuple(name.strip() for name in (text or "").split(","))
     if not all(names):
         raise SpecError(
-            f"stream: {quoted(text or '')} names no stream; give the key of one, or of several as 'north,south'"
+            f"stream: expected the key of a stream, or several such as 'north,south', got {quoted(text or '')}"
         )
     if len(set(names)) < len(names):
-        raise SpecError(f"stream: {quoted(text)} names a stream twice; name each once")
+        raise SpecError(f"stream: {quoted(text)} contains a stream twice; name each stream once")
     return names
 
 
@@ -146,8 +144,8 @@ def _start(text: str) -> str:
         return text.lower()
     if not re.fullmatch(r"\d{1,19}(-\d{1,19})?", text):
         raise SpecError(
-            f"startingOffsets: {quoted(text)} is no place to start; it must be 'earliest', 'latest' or the id of an "
-            "entry, such as '1772434800000-0', after which to start"
+            "startingOffsets: expected 'earliest', 'latest' or the id of the entry after which to start, e.g. "
+            f"'1772434800000-0', got {quoted(text)}"
         )
     return text if "-" in text else f"{text}-0"
 
@@ -156,11 +154,11 @@ def _number(name: str, text: str | None) -> int | None:
     if text is None:
         return None
     if not re.fullmatch(r"\d{1,18}", text) or int(text) < 1:
-        raise SpecError(f"{name}: {quoted(text)} is no number of entries; it must be a whole number of at least 1")
+        raise SpecError(f"{name}: expected an integer of at least 1, got {quoted(text)}")
     return int(text)
 
 
 def _choice(name: str, text: str, choices: tuple[str, ...]) -> str:
     if text.lower() not in choices:
-        raise SpecError(f"{name}: {quoted(text)} is not known; it must be one of {', '.join(choices)}")
+        raise SpecError(f"{name}: expected one of {', '.join(choices)}; got {quoted(text)}")
     return text.lower()

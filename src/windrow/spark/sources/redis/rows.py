@@ -30,22 +30,20 @@ class RowReader:
 
     def __init__(self, schema: StructType, options: RedisOptions) -> None:
         if not schema.fields:
-            raise SpecError(
-                "schema: there are no columns; name fields to read, such as 'detector string, speed double'"
-            )
+            raise SpecError("schema: expected at least one column, e.g. 'detector string, speed double'")
         self._arrow = to_arrow_schema(schema)
         self._cells = [_cell(field, options) for field in schema.fields]
 
     def rows(self, stream: str, entries: Entries) -> pa.RecordBatch:
         """Return one row per entry that can be read."""
-        found = []
+        rows = []
         for entry, fields in entries:
             id = entry.decode()
             try:
-                found.append([cell(stream, id, fields) for cell in self._cells])
+                rows.append([cell(stream, id, fields) for cell in self._cells])
             except UnreadableValue:
                 continue
-        columns = zip(*found, strict=True) if found else [()] * len(self._cells)
+        columns = zip(*rows, strict=True) if rows else [()] * len(self._cells)
         arrays = [pa.array(values, field.type) for values, field in zip(columns, self._arrow, strict=True)]
         return pa.record_batch(arrays, schema=self._arrow)
 
@@ -65,8 +63,8 @@ def _cell(field: StructField, options: RedisOptions) -> Cell:
 def _about(field: StructField) -> Cell:
     if field.dataType != ABOUT[field.name]:
         raise TypeMismatchError(
-            f"schema: column {field.name!r} is of type {field.dataType.simpleString()}; it tells of the entry itself "
-            f"and must be a {ABOUT[field.name].simpleString()}"
+            f"schema: column {field.name!r} is of type {field.dataType.simpleString()}; it describes the entry "
+            f"itself; expected {ABOUT[field.name].simpleString()}"
         )
     cells: dict[str, Cell] = {
         "_id": lambda stream, id, fields: id,
@@ -94,11 +92,11 @@ def _field(field: StructField, reading: Reading, mode: str) -> Cell:
             return None
         where = f"stream {stream!r}, entry {id}: column {field.name!r}"
         if data is None:
-            raise DataError(f"{where} is missing, and the schema says that it is never null")
+            raise DataError(f"{where} is missing, but the schema declares it as not null")
         text = quoted(data.decode(errors="backslashreplace"))
         raise DataError(
-            f"{where} is {text}, which is no {field.dataType.simpleString()}; it "
-            f"must be {reading.right}, or set the option 'mode' to 'null' or 'drop'"
+            f"{where}: expected {reading.right}, got {text}; to accept such values, set the option 'mode' to 'null' or "
+            "'drop'"
         )
 
     return cell

@@ -106,10 +106,10 @@ class Server:
         count, at = 0, after
         with self.telling(stream):
             while count < most:
-                asked = min(PAGE, most - count)
-                found, last = self.client.eval(_WALK, 1, stream, f"({at}", upto, asked)
-                count, at = count + found, last.decode() or at
-                if found < asked:
+                limit = min(PAGE, most - count)
+                walked, last = self.client.eval(_WALK, 1, stream, f"({at}", upto, limit)
+                count, at = count + walked, last.decode() or at
+                if walked < limit:
                     break
         return at, count
 
@@ -132,7 +132,7 @@ class Server:
             yield
         except errors.AuthenticationError as error:
             raise self._failure(
-                f"password: Redis at {self.at} refuses the connection: {error}; give the options username and "
+                f"password: Redis at {self.at} refuses the connection: {error}; set the options username and "
                 "password, or passwordVariable"
             ) from error
         except (errors.ConnectionError, errors.TimeoutError, ssl.SSLError) as error:
@@ -142,6 +142,6 @@ class Server:
             )
             refused = isinstance(error, errors.ConnectionError) and "refused" in str(error).lower()
             hint = "" if refused else f"; write {other} encrypted"
-            raise self._failure(f"url: no Redis answers at {self.at}: {error}{hint}") from error
+            raise self._failure(f"url: no Redis server answers at {self.at}: {error}{hint}") from error
         except errors.RedisError as error:
-            raise self._failure(f"stream: Redis at {self.at} refuses to work on {stream!r}: {error}") from error
+            raise self._failure(f"stream: Redis at {self.at} rejects commands on {stream!r}: {error}") from error

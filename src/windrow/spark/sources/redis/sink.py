@@ -72,9 +72,11 @@ class EntryWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, schema: StructType, options: RedisOptions, overwrite: bool) -> None:
         if overwrite:
-            raise UnsupportedError("outputMode: 'complete' would replace the stream; redis_streams takes 'append' only")
+            raise UnsupportedError(
+                "outputMode: 'complete' would replace the stream; redis_streams supports only 'append'"
+            )
         if len(options.streams) > 1:
-            raise SpecError(f"stream: rows go to one stream, and {', '.join(options.streams)} are several")
+            raise SpecError(f"stream: expected one stream to write to, got {', '.join(options.streams)}")
         check_columns(schema)
         self._schema, self._options, self._stream = schema, options, options.streams[0]
 
@@ -108,8 +110,8 @@ class EntryWriter(DataSourceStreamArrowWriter):
             done, missing = server.client.eval(_COMMIT, len(keys), *keys, batchId, *(aside.rows for aside in asides))
         if not done:
             raise OutputError(
-                f"stream {self._stream!r}: rows of batch {batchId} that were put aside under {missing.decode()!r} are "
-                "gone before they were appended; start the query again, and see that Redis evicts no keys"
+                f"stream {self._stream!r}: rows of batch {batchId} that were stored under {missing.decode()!r} "
+                "disappeared before they were appended; restart the query, and make sure that Redis evicts no keys"
             )
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
@@ -136,7 +138,7 @@ def query_of_task() -> str:
     task = TaskContext.get()
     query = task.getLocalProperty(QUERY_ID) if task else None
     if not query:
-        raise SessionError(f"redis_streams: Spark does not tell its tasks {QUERY_ID!r}, by which a query is known")
+        raise SessionError(f"redis_streams: Spark does not pass {QUERY_ID!r}, the id of the query, to its tasks")
     return query
 
 

@@ -86,13 +86,13 @@ class EntryReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one piece."""
         assert isinstance(partition, Span)
-        reader, found = RowReader(self._schema, self._options), 0
+        reader, count = RowReader(self._schema, self._options), 0
         with Server(self._options) as server:
             for entries in server.pages(partition.stream, partition.after, partition.upto):
-                found += len(entries)
+                count += len(entries)
                 yield reader.rows(partition.stream, entries)
-        if partition.count is not None and found < partition.count:
-            raise lost(partition.stream, partition.after, f"{partition.count - found} of {partition.count} entries")
+        if partition.count is not None and count < partition.count:
+            raise lost(partition.stream, partition.after, f"{partition.count - count} of {partition.count} entries")
 
     def stop(self) -> None:
         """Close the connection."""
@@ -125,16 +125,16 @@ class EntryReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Yield pieces of about the same number of entries."""
         if begin == end:
             return
-        after, found = begin.id, 0
+        after, total = begin.id, 0
         while True:
             upto, count = self._server.walk(stream, after, end.id, self._options.entries_a_partition)
             if not count:
                 break
             yield Span(stream, after, upto, count if self._options.fail_on_loss else None)
-            after, found = upto, found + count
+            after, total = upto, total + count
         promised = end.added - begin.added
-        if self._options.fail_on_loss and found < promised:
-            raise lost(stream, begin.id, f"{promised - found} of {promised} entries")
+        if self._options.fail_on_loss and total < promised:
+            raise lost(stream, begin.id, f"{promised - total} of {promised} entries")
 
 
 class TableReader(DataSourceReader):
@@ -198,8 +198,8 @@ def from_offset(offset: Offset, streams: Sequence[str]) -> Places:
     """Return the places in a checkpoint; reject one of other streams."""
     if set(offset) != set(streams):
         raise SpecError(
-            f"stream: the checkpoint is of {', '.join(map(repr, sorted(offset)))} and the query reads "
-            f"{', '.join(map(repr, sorted(streams)))}; read the same streams, or start with a new checkpoint"
+            f"stream: the checkpoint was written for {', '.join(map(repr, sorted(offset)))}, but this query reads "
+            f"{', '.join(map(repr, sorted(streams)))}; read the same streams, or use a new checkpoint"
         )
     return {stream: Place(**offset[stream]) for stream in streams}
 
@@ -208,5 +208,5 @@ def lost(stream: str, after: str, what: str) -> SourceError:
     """Return the error for entries that were removed before they were read."""
     return SourceError(
         f"stream {stream!r}: {what} after {after} are gone, trimmed or deleted before this query read them; set the "
-        "option 'failOnDataLoss' to 'false' to go on without them, or start with a new checkpoint"
+        "option 'failOnDataLoss' to 'false' to continue without them, or use a new checkpoint"
     )

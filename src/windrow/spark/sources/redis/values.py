@@ -65,7 +65,7 @@ def reading_of(kind: T.DataType, epoch: str | None) -> Reading | None:
             return Reading(lambda data: data, "bytes")
         case T.ByteType() | T.ShortType() | T.IntegerType() | T.LongType():
             limit = 2 ** (_WIDTHS[type(kind)] - 1)
-            return Reading(lambda data: _integer(data, limit), f"a whole number from {-limit} to {limit - 1}")
+            return Reading(lambda data: _integer(data, limit), f"an integer from {-limit} to {limit - 1}")
         case T.FloatType() | T.DoubleType():
             largest = _LARGEST[type(kind)]
             return Reading(lambda data: _number(data, largest), "a number such as 3.5, 1e-9, nan or inf")
@@ -185,7 +185,7 @@ def _in_utc(value: datetime.datetime) -> datetime.datetime:
 def _instants(epoch: str | None, example: str, parse: Callable[[bytes], datetime.datetime]) -> Reading:
     """Return how to read instants in ISO 8601 or, with `epoch`, as numbers. The unit is never guessed."""
     if epoch is None:
-        return Reading(parse, f"an instant such as {example}, or a number if the option 'epoch' says of what")
+        return Reading(parse, f"an instant such as {example}, or a number if the option 'epoch' names its unit")
     unit = _MICROSECONDS[epoch]
     utc = example.endswith("Z")
 
