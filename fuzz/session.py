@@ -60,11 +60,11 @@ def folder() -> Iterator[str]:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def write(table: pa.Table, path: str, files: int, rows_a_group: int) -> None:
+def write(table: pa.Table, path: str, files: int, rows_per_group: int) -> None:
     """Write a table to several files, in its order."""
     Path(path).mkdir(parents=True)
     share = max(1, -(-table.num_rows // files))
     for k in range(files):
         part = table.slice(k * share, share)
         if part.num_rows or not k:
-            pq.write_table(part, f"{path}/part-{k:03}.parquet", row_group_size=max(1, rows_a_group))
+            pq.write_table(part, f"{path}/part-{k:03}.parquet", row_group_size=max(1, rows_per_group))

@@ -42,6 +42,19 @@ def explain(
 ) -> PlanChoice:
     """Return the plan that `frames` (for a scheme) or `slide` (for windows) would run with these arguments, and why.
 
+    Parameters
+    ----------
+    what
+        A scheme, as for `wr.frames`, or windows, as for `wr.slide`.
+    source, on, by, ...
+        The arguments of that function.
+
+    Returns
+    -------
+    The name of the plan and the reasons for it. It prints as a list, and notebooks show it as HTML.
+
+    Examples
+    --------
     >>> import windrow as wr
     >>> loops = wr.session().createDataFrame([(1, 55.0)], "minute int, speed double")
     >>> print(explain(loops, wr.Threshold("speed < 40"), on="minute"))

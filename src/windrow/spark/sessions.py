@@ -24,7 +24,7 @@ from windrow.tuning import Tuning
 OLDEST_JAVA = 17
 MOST_CORES = 10_000
 _MEMORY = re.compile(r"[1-9][0-9]{0,9}[kmgt]b?", re.IGNORECASE)
-ROWS_A_BATCH = 100_000
+ROWS_PER_BATCH = 100_000
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 THROUGHPUT = "-XX:+UseParallelGC"
@@ -72,7 +72,7 @@ def session(
         "spark.driver.extraJavaOptions": THROUGHPUT,
         "spark.driver.memory": memory or _half_of_memory(),
         "spark.sql.shuffle.partitions": str(max(2, 2 * used)),
-        "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_A_BATCH),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_PER_BATCH),
         "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

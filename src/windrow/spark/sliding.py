@@ -64,19 +64,10 @@ def slide(
     windows
         One window spec, e.g. `wr.Sliding("1 hour", every="1 minute")`, a list of several, or a dict from name to spec.
         Several specs share one pass and cost little more than one.
-    on
-        The progressing attribute: the column that orders the rows. A timestamp, a date or a number.
-    by
-        The columns that define a group. By default, all rows form one group.
     agg
         Aggregates over the rows of each window, keyed by result column.
     order_by
         Columns that break ties in `on`. They matter to `wr.first`, `wr.last` and count-based windows.
-    nulls_on
-        What to do with rows whose `on` or `by` is null or NaN: `"error"` (default) or `"drop"`.
-    plan
-        `"auto"` (default: the fastest plan that applies), `"native"`, `"shuffle"` or `"scan"`. Streams have only one
-        plan.
     empty
         Also return windows without rows, between a group's first and last window.
     only_changed
@@ -91,13 +82,7 @@ def slide(
         `wr.Rows` window that is cut short by the end of the data.
     ordered
         Streams only. Promise that each group's rows arrive in order. A window is then due as soon as its group has a
-        row past it. `on` needs no watermark and may have any of the types above.
-    late
-        Streams only. What to do with rows that arrive after the watermark has passed them: `"drop"` (default) drops and
-        counts them; `"emit"` returns them as result rows, in a column `late`.
-    buckets
-        Streams only. The number of parts that the state is divided into, 32 by default. It cannot change during the
-        lifetime of a checkpoint; see `wr.migrate`.
+        row past it. `on` needs no watermark and may also be a date or a number.
     flush
         Streams only. The checkpoint location of a finished query with the same arguments. The result is then a table of
         the windows that were still pending when the stream ended.
@@ -106,9 +91,8 @@ def slide(
         watermark (with `ordered=True`, by the latest row of its bucket). A group that reappears later is new. The
         option matters for state that is otherwise kept forever: the rows of `wr.Rows` and `wr.DistinctTimes`, and the
         state that `ordered`, `empty`, `only_changed` and `using` need.
-    initial
-        Streams only. The state of a stopped query, as returned by `wr.migrate`, for a query with a new checkpoint to
-        start from.
+    on, by, nulls_on, plan, late, buckets, initial
+        As in `wr.frames`.
 
     Returns
     -------

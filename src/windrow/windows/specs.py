@@ -14,7 +14,7 @@ from windrow.rows.clock import LARGEST, Clock
 from windrow.rows.duration import Duration, to_clock
 
 Unit: TypeAlias = Literal["time", "rows", "times"]
-MOST_WINDOWS_A_ROW = 10_000_000
+MOST_WINDOWS_PER_ROW = 10_000_000
 """The limit on time windows, or reports of them, per row (`length / every`): a single row produces that many rows."""
 
 
@@ -99,11 +99,11 @@ class Sliding(Window):
                 "choose a step of at most the length"
             )
         reports = length // (emit or every)
-        if reports > MOST_WINDOWS_A_ROW:
+        if reports > MOST_WINDOWS_PER_ROW:
             step = f"every={self.every!r}" if emit is None else f"emit={self.emit!r}"
             raise SpecError(
                 f"{step} with length={self.length!r} reports each row {reports:,} times; expected at most "
-                f"{MOST_WINDOWS_A_ROW:,} times; choose a longer step"
+                f"{MOST_WINDOWS_PER_ROW:,} times; choose a longer step"
             )
         if emit and every % emit:
             raise SpecError(f"emit={self.emit!r} does not divide every={self.every!r}")

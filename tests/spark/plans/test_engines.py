@@ -57,19 +57,19 @@ def as_frame(spark, small, tmp_path_factory):
     return spark.read.parquet(path).repartition(7).cache()
 
 
-def write_in_order(data: pa.Table, folder, files: int, rows_a_group: int) -> str:
+def write_in_order(data: pa.Table, folder, files: int, rows_per_group: int) -> str:
     """Time-ordered Parquet in several files, as a log would be; ties stay in random order."""
     folder.mkdir(parents=True)
     ordered = data.sort_by("t")
     share = -(-ordered.num_rows // files)
     for i in range(files):
-        pq.write_table(ordered.slice(i * share, share), folder / f"part-{i:03}.parquet", row_group_size=rows_a_group)
+        pq.write_table(ordered.slice(i * share, share), folder / f"part-{i:03}.parquet", row_group_size=rows_per_group)
     return str(folder)
 
 
 @pytest.fixture(scope="module")
 def ordered_files(small, tmp_path_factory) -> str:
-    return write_in_order(small, tmp_path_factory.mktemp("ordered") / "log", files=3, rows_a_group=211)
+    return write_in_order(small, tmp_path_factory.mktemp("ordered") / "log", files=3, rows_per_group=211)
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def test_a_hundred_thousand_tiny_groups(spark, tmp_path, many_chunks):
     expected = rows_of(
         frame_locally(data, QUERIES["threshold"], "t", ["g"], {"n": wr.count(), "s": wr.sum("v")}), ["g"]
     )
-    source = wr.parquet(spark, write_in_order(data, tmp_path / "tiny", files=2, rows_a_group=20_000))
+    source = wr.parquet(spark, write_in_order(data, tmp_path / "tiny", files=2, rows_per_group=20_000))
     for plan, where in (("scan", source), ("native", source.df), ("shuffle", source.df)):
         frames = wr.frames(
             where, QUERIES["threshold"], on="t", by="g", agg={"n": wr.count(), "s": wr.sum("v")}, plan=plan
@@ -238,7 +238,7 @@ def test_one_giant_group_among_small_ones(spark, tmp_path, many_chunks):
     data = table(20_000, 50, skew=12.0)
     scheme, agg = wr.Delta({"x": 1.0}), {"least": wr.min("x"), "last": wr.last("v")}
     expected = rows_of(frame_locally(data, scheme, "t", ["g"], agg), ["g"])
-    source = wr.parquet(spark, write_in_order(data, tmp_path / "giant", files=3, rows_a_group=1_500))
+    source = wr.parquet(spark, write_in_order(data, tmp_path / "giant", files=3, rows_per_group=1_500))
     assert "one group has about" in str(wr.explain(source.df, scheme, on="t", by="g", agg=agg))
     for plan, where in (("scan", source), ("shuffle", source.df)):
         frames = wr.frames(where, scheme, on="t", by="g", agg=agg, plan=plan)

@@ -28,7 +28,7 @@ from windrow.state.arrow import pack, unpack
 PIECES = pa.schema(
     [("bucket", pa.int32()), ("chunk", pa.int32()), ("piece", pa.int32()), ("kind", pa.string()), ("data", pa.binary())]
 )
-FRAMES_A_PIECE = 500_000
+FRAMES_PER_PIECE = 500_000
 MapInArrow: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 ReplayChunk: TypeAlias = Callable[[int, list[pa.Table], list[pa.Array]], Iterator[RowBatch]]
 """Reads the rows of a chunk again, given its number, the tables of rows it sent, and the `by` values of its groups."""
@@ -70,7 +70,7 @@ class Sender(PieceWriter):
         """Buffer closed frames, and yield pieces when there are enough of them."""
         if len(frames):
             self._waiting.append(pack_frames(frames))
-        if sum(table.num_rows for table in self._waiting) >= FRAMES_A_PIECE:
+        if sum(table.num_rows for table in self._waiting) >= FRAMES_PER_PIECE:
             yield from self._send_frames()
 
     def tuples(self, table: pa.Table, by: Sequence[str]) -> Iterator[pa.RecordBatch]:

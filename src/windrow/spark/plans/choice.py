@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +33,15 @@ class PlanChoice:
 
     def __str__(self) -> str:
         return "\n".join([f"plan: {self.plan}", *(f"  - {reason}" for reason in self.reasons)])
+
+    def _repr_html_(self) -> str:
+        """Return the plan and its reasons for a notebook.
+
+        >>> PlanChoice("native", ("x < 1",))._repr_html_()
+        '<p>plan: <b>native</b></p><ul><li>x &lt; 1</li></ul>'
+        """
+        reasons = "".join(f"<li>{escape(reason)}</li>" for reason in self.reasons)
+        return f"<p>plan: <b>{escape(self.plan)}</b></p><ul>{reasons}</ul>"
 
 
 def check_call(source: DataFrame | ParquetSource, nulls_on: str, plan: str) -> DataFrame:

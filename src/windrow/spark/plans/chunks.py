@@ -19,7 +19,7 @@ from windrow.rows.clock import Clock
 from windrow.spark.sources.parquet import RowGroup, naming, open_file, read_row_group
 from windrow.tuning import Tuning, current_tuning
 
-MOST_ROWS_A_GROUP = 16_000_000
+MOST_ROWS_PER_GROUP = 16_000_000
 """A larger row group would not fit comfortably into a task's memory."""
 MOST_READ_TWICE = 0.25
 """The fraction of all rows that may be in row groups which two chunks must read."""
@@ -46,13 +46,13 @@ class OutOfOrder(str):
 def why_not_chunks(row_groups: Sequence[RowGroup], chunks: Sequence[Chunk]) -> str | None:
     """Return why these row groups should not be read in chunks, or None if they can be."""
     rows = sum(group.rows for group in row_groups)
-    if max(group.rows for group in row_groups) > MOST_ROWS_A_GROUP:
-        return f"a row group has more than {MOST_ROWS_A_GROUP:,} rows"
+    if max(group.rows for group in row_groups) > MOST_ROWS_PER_GROUP:
+        return f"a row group has more than {MOST_ROWS_PER_GROUP:,} rows"
     read = sum(group.rows for chunk in chunks for group in chunk.row_groups if group.low < _or(chunk.upto, np.inf))
     if read - rows > MOST_READ_TWICE * rows:
         return OutOfOrder("the files are not in the order of `on`: too many row groups overlap")
     largest = max(group.rows for group in row_groups)
-    if _most_waiting(row_groups) > min(MOST_ROWS_A_GROUP, MOST_WAITING * largest):
+    if _most_waiting(row_groups) > min(MOST_ROWS_PER_GROUP, MOST_WAITING * largest):
         return OutOfOrder("the files are not in the order of `on`: too many row groups overlap at one place")
     return None
 

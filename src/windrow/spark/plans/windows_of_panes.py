@@ -17,7 +17,7 @@ from windrow.rows.query import Layout, Reader
 from windrow.spark.failures import plainly
 from windrow.spark.plans.pieces import in_order
 from windrow.spark.plans.shuffle import select_rows
-from windrow.spark.sessions import ROWS_A_BATCH
+from windrow.spark.sessions import ROWS_PER_BATCH
 from windrow.state.arrow import unpack
 from windrow.windows.gather import Gatherer
 from windrow.windows.query import WindowQuery
@@ -85,4 +85,4 @@ def _slide_sorted(request: WindowQuery, layout: Layout) -> MapInArrow:
 
 def in_batches(tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
     """Yield the record batches of tables, small enough for Spark."""
-    return (batch for table in tables for batch in table.to_batches(ROWS_A_BATCH))
+    return (batch for table in tables for batch in table.to_batches(ROWS_PER_BATCH))

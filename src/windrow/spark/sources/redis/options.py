@@ -16,7 +16,7 @@ SINK = ("checkpointLocation",)
 """Spark's own option, which it passes on to the sink."""
 MODES = ("error", "null", "drop")
 EPOCHS = ("seconds", "milliseconds", "microseconds")
-ENTRIES_A_PARTITION = 20_000
+ENTRIES_PER_PARTITION = 20_000
 _SCHEMES = ("redis", "rediss", "unix")
 
 
@@ -43,7 +43,7 @@ class RedisOptions:
     login: Login = field(default_factory=lambda: Login(), repr=False)
     start: str = "earliest"
     most_entries: int | None = None
-    entries_a_partition: int = ENTRIES_A_PARTITION
+    entries_per_partition: int = ENTRIES_PER_PARTITION
     fail_on_loss: bool = True
     mode: str = "error"
     epoch: str | None = None
@@ -60,7 +60,8 @@ class RedisOptions:
             login=_login(url, texts.get("username"), texts.get("password"), texts.get("passwordvariable")),
             start=_start(texts.get("startingoffsets", "earliest")),
             most_entries=_number("maxEntriesPerTrigger", texts.get("maxentriespertrigger")),
-            entries_a_partition=_number("entriesPerPartition", texts.get("entriesperpartition")) or ENTRIES_A_PARTITION,
+            entries_per_partition=_number("entriesPerPartition", texts.get("entriesperpartition"))
+            or ENTRIES_PER_PARTITION,
             fail_on_loss=_choice("failOnDataLoss", texts.get("failondataloss", "true"), ("true", "false")) == "true",
             mode=_choice("mode", texts.get("mode", "error"), MODES),
             epoch=None if epoch is None else _choice("epoch", epoch, EPOCHS),

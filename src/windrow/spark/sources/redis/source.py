@@ -127,7 +127,7 @@ class EntryReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return
         after, total = begin.id, 0
         while True:
-            upto, count = self._server.walk(stream, after, end.id, self._options.entries_a_partition)
+            upto, count = self._server.walk(stream, after, end.id, self._options.entries_per_partition)
             if not count:
                 break
             yield Span(stream, after, upto, count if self._options.fail_on_loss else None)
