@@ -61,7 +61,7 @@ def unseal(data: Buffer, kind: str, *, bare: bool = False) -> pa.Buffer:
     >>> unseal(damaged, "frames")
     Traceback (most recent call last):
     ...
-    windrow.errors.SourceError: the saved state is damaged: checksum 824c973b, expected 43c248fb; restore it from a copy, or start without it
+    windrow.errors.SourceError: the saved state is damaged: checksum 3121d2ac, expected 9756d918; restore it from a copy, or start without it
     """  # noqa: E501 - the message is one line
     view = memoryview(data).cast("B")
     if bare and view[: len(BARE)] == BARE:
