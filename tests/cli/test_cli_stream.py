@@ -17,12 +17,12 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from sweeps import sweep
+from sweeps import long, sweep
 from windrow.cli.main import main
 from windrow.demo import traffic_day
 from windrow.demo.loops import jams_by_loop
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 
 DAWN = datetime(2024, 3, 31, 1, 58)
 """A night in which clocks skip an hour in Berlin, and none that is told by times without a zone."""
@@ -204,7 +204,11 @@ def test_rows_that_come_in_order_need_no_watermark_and_no_time(landing, tmp_path
 
 
 @pytest.mark.parametrize(
-    "text", ["detector,time,speed,cars\n9,2024-03-31 02:20:00,fast,1\n", "time,detector,speed,cars\n2024-03-31,9,1,1\n"]
+    "text",
+    [
+        "detector,time,speed,cars\n9,2024-03-31 02:20:00,fast,1\n",
+        long("time,detector,speed,cars\n2024-03-31,9,1,1\n"),
+    ],
 )
 def test_a_file_unlike_the_first_ones_stops_the_query(text, landing, tmp_path, capsys) -> None:
     land(readings(0, 4), landing / "a.csv")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PRINTED = {

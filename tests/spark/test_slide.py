@@ -19,7 +19,7 @@ import windrow as wr
 from streamed import run
 from sweeps import long, sweep
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 
 SECOND = 1_000_000
 DELAY = 40

@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 import windrow as wr
 from cases import frame_locally, rows_of, table
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 
 EVERY_TYPE = {
     "text": ["plain", "naïve ✓"],
