@@ -20,7 +20,7 @@ SPARK_HOME = Path(pyspark.__file__).parent
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """What a process of the cluster, or one that uses it, must know."""
+    """Return the environment of the processes of the cluster and of those that use it."""
     path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
     return {
         **os.environ,
@@ -52,18 +52,18 @@ class Cluster:
             self.add_worker()
 
     def add_worker(self) -> None:
-        """Start a worker and wait until the master knows it."""
-        known = len(re.findall("Registering worker 127.0.0.1", self._said()))
+        """Start a worker and wait until it is registered."""
+        registered = len(re.findall("Registering worker 127.0.0.1", self._output()))
         words = ["--host", "127.0.0.1", "-c", "1", "-m", "1g", "--webui-port", "0", self.url]
         self.workers.append(self._launch("org.apache.spark.deploy.worker.Worker", *words))
-        self._wait_for("Registering worker 127.0.0.1", known + 1)
+        self._wait_for("Registering worker 127.0.0.1", registered + 1)
 
     def kill_worker(self) -> None:
         """SIGKILL the oldest worker with its executors and their Python processes."""
         kill(self.workers.pop(0))
 
     def stop(self) -> None:
-        """End all of it."""
+        """Stop the workers and the master."""
         for process in (*self.workers, self._master):
             process.terminate()
         for process in (*self.workers, self._master):
@@ -74,19 +74,19 @@ class Cluster:
         command = [str(SPARK_HOME / "bin" / "spark-class"), *words]
         return subprocess.Popen(command, env=self.environment, stdout=self._out, stderr=self._out)
 
-    def _said(self) -> str:
+    def _output(self) -> str:
         return self._log.read_text(errors="replace")
 
     def _wait_for(self, text: str, times: int) -> None:
         for _ in range(240):
-            if len(re.findall(text, self._said())) >= times:
+            if len(re.findall(text, self._output())) >= times:
                 return
             time.sleep(0.5)
-        raise AssertionError(f"{text!r} was not logged {times} times: {self._said()[-2000:]}")
+        raise AssertionError(f"{text!r} was not logged {times} times: {self._output()[-2000:]}")
 
 
 def free_port() -> int:
-    """A port of loopback that nobody uses."""
+    """Return a free port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,4 +1,4 @@
-"""Runs every plan on a session that is not the tests' own, and exits with 0 if all find the frames.
+"""Runs every plan on a session other than that of the tests, and exits with 0 if all find the frames.
 
 python everywhere.py FOLDER connect
 python everywhere.py FOLDER spark://127.0.0.1:PORT
@@ -66,7 +66,7 @@ def check_plans(source: wr.ParquetSource, data: pa.Table) -> None:
 
 
 def check_fill(spark: SparkSession, source: wr.ParquetSource) -> None:
-    """Frames filled from the table they were found in have as many tuples as they count."""
+    """Frames filled from the table they were found in contain as many rows as they count."""
     frames = wr.frames(source, QUERIES["gap"], on="t", by="g")
     filled = wr.fill(frames, source.df, on="t", by="g", agg={"n": wr.count()}).toArrow()
     assert filled.num_rows > 0
@@ -76,18 +76,18 @@ def check_fill(spark: SparkSession, source: wr.ParquetSource) -> None:
 
 def check_slide(source: wr.ParquetSource) -> None:
     """Windows are the same by every plan."""
-    asked = {"on": "t", "by": "g", "agg": {"n": wr.count(), "total": wr.sum("v")}}
-    found = []
+    options = {"on": "t", "by": "g", "agg": {"n": wr.count(), "total": wr.sum("v")}}
+    results = []
     for plan in ("scan", "native", "shuffle"):
-        windows = wr.slide(source if plan == "scan" else source.df, wr.Sliding(20, every=5), **asked, plan=plan)
-        found.append(sorted(tuple(row.values()) for row in windows.toArrow().to_pylist()))
-    assert len(found[0]) > 100
-    assert found[0] == found[1] == found[2]
+        windows = wr.slide(source if plan == "scan" else source.df, wr.Sliding(20, every=5), **options, plan=plan)
+        results.append(sorted(tuple(row.values()) for row in windows.toArrow().to_pylist()))
+    assert len(results[0]) > 100
+    assert results[0] == results[1] == results[2]
     print("slide ok", flush=True)
 
 
 def check_stream(spark: SparkSession, folder: Path) -> None:
-    """A stream of frames, filled from the stream it was found in, has as many tuples as it counts."""
+    """A stream of frames, filled from the stream it was found in, contains as many rows as it counts."""
     provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
     log = str(folder / "log")
@@ -104,10 +104,10 @@ def check_stream(spark: SparkSession, folder: Path) -> None:
         .option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
     )  # fmt: skip
     query.awaitTermination()
-    found = spark.read.parquet(str(folder / "out")).select("g", "frame", "count", "n").toArrow()
-    assert found.num_rows > 100
-    assert found["n"].to_pylist() == found["count"].to_pylist()
-    assert len(set(zip(found["g"].to_pylist(), found["frame"].to_pylist(), strict=True))) == found.num_rows
+    written = spark.read.parquet(str(folder / "out")).select("g", "frame", "count", "n").toArrow()
+    assert written.num_rows > 100
+    assert written["n"].to_pylist() == written["count"].to_pylist()
+    assert len(set(zip(written["g"].to_pylist(), written["frame"].to_pylist(), strict=True))) == written.num_rows
     print("stream ok", flush=True)
 
 

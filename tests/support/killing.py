@@ -17,7 +17,7 @@ KILLS = int(os.environ.get("WINDROW_KILLS", "1"))
 
 
 def start(script: str, *words: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
-    """Start a script that says "started" once its query runs, and wait for that."""
+    """Start a script and wait until it prints "started": its query runs."""
     command = [sys.executable, script, *words]
     quiet = subprocess.DEVNULL
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=quiet, text=True, env=environment)
@@ -27,7 +27,7 @@ def start(script: str, *words: str, environment: dict[str, str] | None = None) -
 
 
 def kill(running: subprocess.Popen[Any]) -> None:
-    """SIGKILL a process and all that it started: of a driver, Python and Java alike, and the workers with it."""
+    """Kill a process and all its children: of a driver, Python, Java and the workers."""
     family = [running, *psutil.Process(running.pid).children(recursive=True)]
     for process in family:
         try:
@@ -38,11 +38,11 @@ def kill(running: subprocess.Popen[Any]) -> None:
 
 
 def committed(checkpoint: Path) -> int:
-    """How many batches are done."""
+    """Return the number of committed batches."""
     return len(list((checkpoint / "commits").glob("[0-9]*")))
 
 
 def wait(running: subprocess.Popen[str], checkpoint: Path, batches: int) -> None:
-    """Wait until so many batches are done; on a busy machine that takes what it takes."""
+    """Wait until a number of batches are committed, or the process has ended. There is no time limit."""
     while committed(checkpoint) < batches and running.poll() is None:
         time.sleep(0.02)

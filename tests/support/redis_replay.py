@@ -11,24 +11,24 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter
 
 import windrow as wr
-from replay import ASKED, SCHEME
+from replay import QUERY, SCHEME
 from short_session import SETTINGS
 
 COLUMNS = "g long, t timestamp, x double, v long"
-A_BATCH = 300
+PER_BATCH = 300
 
 
 def source(spark: SparkSession, url: str) -> DataFrame:
-    """The entries, so many a batch."""
+    """Read the entries as a stream, `PER_BATCH` per batch."""
     wr.register_redis(spark)
     read = spark.readStream.format("redis_streams").schema(COLUMNS).option("url", url).option("stream", "readings")
-    read = read.option("maxEntriesPerTrigger", A_BATCH).option("entriesPerPartition", A_BATCH // 2)
+    read = read.option("maxEntriesPerTrigger", PER_BATCH).option("entriesPerPartition", PER_BATCH // 2)
     return read.load().withWatermark("t", "40 seconds")
 
 
 def frames(spark: SparkSession, checkpoint: str, url: str) -> DataStreamWriter:
-    """The query, ready to be started."""
-    write = wr.frames(source(spark, url), SCHEME, **ASKED, buckets=4).writeStream.format("redis_streams")
+    """Return the query, ready to be started."""
+    write = wr.frames(source(spark, url), SCHEME, **QUERY, buckets=4).writeStream.format("redis_streams")
     return write.option("url", url).option("stream", "frames").option("checkpointLocation", checkpoint)
 
 

@@ -16,7 +16,7 @@ import windrow as wr
 from short_session import SETTINGS
 
 SCHEME = wr.Threshold("x > 0.5", min_count=3, min_duration="4 seconds", max_gap="60 seconds")
-ASKED: dict[str, Any] = {
+QUERY: dict[str, Any] = {
     "on": "t",
     "by": "g",
     "agg": {"total": wr.sum("v"), "average": wr.mean("x")},
@@ -25,14 +25,14 @@ ASKED: dict[str, Any] = {
 
 
 def source(spark: SparkSession, folder: Path) -> DataFrame:
-    """The files, one a batch."""
+    """Read the files as a stream, one per batch."""
     schema = spark.read.parquet(str(folder / "in")).schema
     read = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
     return read.withWatermark("t", "40 seconds")
 
 
 def on_cluster(master: str) -> SparkSession:
-    """A session on a cluster, with what a stream needs."""
+    """Return a session on a cluster, with the settings that a stream needs."""
     settings = {
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -51,7 +51,7 @@ def on_cluster(master: str) -> SparkSession:
 def started(spark: SparkSession, folder: Path) -> StreamingQuery:
     """Start the query, which ends when the files are used up."""
     return (
-        wr.frames(source(spark, folder), SCHEME, **ASKED, buckets=4).writeStream.format("parquet")
+        wr.frames(source(spark, folder), SCHEME, **QUERY, buckets=4).writeStream.format("parquet")
         .option("path", str(folder / "out")).option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True).start()
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A query that is killed at random moments gives every frame once: nothing is lost, nothing comes twice."""
+"""A query that is killed at random moments reports every frame once: none is lost, none is repeated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECOND = 1_000_000
 
 
 def land(folder: Path, files: int = FILES) -> pa.Table:
-    """Files in the order of arrival, whose tuples are out of order within the watermark."""
+    """Files in the order of arrival, whose rows are out of order within the watermark."""
     (folder / "in").mkdir(parents=True)
     made = table(300 * files, 12)
     t = made["t"].to_numpy() * SECOND
@@ -40,7 +40,7 @@ def land(folder: Path, files: int = FILES) -> pa.Table:
 
 @pytest.mark.timeout(1800)
 def test_a_killed_driver_loses_nothing_and_repeats_nothing(spark, tmp_path):
-    tuples, checkpoint = land(tmp_path), tmp_path / "checkpoint"
+    rows, checkpoint = land(tmp_path), tmp_path / "checkpoint"
     chance = random.Random(11)
     kills, reached = 0, []
     while kills < KILLS:
@@ -53,14 +53,14 @@ def test_a_killed_driver_loses_nothing_and_repeats_nothing(spark, tmp_path):
         reached.append(committed(checkpoint))
     assert reached[-1] > 0, "the query got nowhere between two kills"
     replay.started(spark, tmp_path).awaitTermination()
-    every_frame_is_there_once(spark, tuples, tmp_path)
+    every_frame_is_there_once(spark, rows, tmp_path)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_a_killed_worker_of_a_cluster_loses_nothing_and_repeats_nothing(spark, cluster, tmp_path):
     kills = max(1, KILLS // 2)
-    tuples, checkpoint = land(tmp_path, 4 * kills + 3), tmp_path / "checkpoint"
+    rows, checkpoint = land(tmp_path, 4 * kills + 3), tmp_path / "checkpoint"
     chance = random.Random(17)
     running = start(replay.__file__, str(tmp_path), cluster.url, environment=cluster.environment)
     for _ in range(kills):
@@ -70,17 +70,17 @@ def test_a_killed_worker_of_a_cluster_loses_nothing_and_repeats_nothing(spark, c
         cluster.kill_worker()
         cluster.add_worker()
     assert running.communicate()[0] == "done\n"
-    every_frame_is_there_once(spark, tuples, tmp_path)
+    every_frame_is_there_once(spark, rows, tmp_path)
 
 
-def every_frame_is_there_once(spark, tuples: pa.Table, folder: Path) -> None:
-    """What is in the sink, and what the end of the stream leaves, are the frames of the table."""
+def every_frame_is_there_once(spark, rows: pa.Table, folder: Path) -> None:
+    """The frames in the sink and those left at the end of the stream are the frames of the table."""
     pieces = spark.read.parquet(str(folder / "out"))
     source = replay.source(spark, folder)
-    rest = wr.frames(source, replay.SCHEME, **replay.ASKED, flush=str(folder / "checkpoint"))
+    rest = wr.frames(source, replay.SCHEME, **replay.QUERY, flush=str(folder / "checkpoint"))
     keys = pieces.unionByName(rest).select("g", "frame", "fragment")
     assert keys.distinct().count() == keys.count()
-    found = wr.assemble(pieces.unionByName(rest)).toArrow()
-    wanted = frame_locally(tuples, replay.SCHEME, "t", ["g"], replay.ASKED["agg"])
-    names = [name for name in wanted.column_names if name != "closed_at"]
-    assert rows_of(found.select(names), ["g"]) == rows_of(wanted.select(names), ["g"])
+    frames = wr.assemble(pieces.unionByName(rest)).toArrow()
+    expected = frame_locally(rows, replay.SCHEME, "t", ["g"], replay.QUERY["agg"])
+    names = [name for name in expected.column_names if name != "closed_at"]
+    assert rows_of(frames.select(names), ["g"]) == rows_of(expected.select(names), ["g"])
