@@ -58,12 +58,13 @@ class Registry(Generic[T]):
     ) -> None:
         self.base, self.word, self.group, self.name_of = base, word, group, name_of
         self.builtin = {name_of(kind): kind for kind in builtin}
+        self._adopted: dict[str, type[T]] = {}
         _registries.append(self)
 
     @property
     def imported(self) -> dict[str, type[T]]:
         """The classes of imported modules."""
-        classes: dict[str, type[T]] = {}
+        classes = dict(self._adopted)
         for module in _modules:
             for kind in _public_classes(module, self.base):
                 name = self.name_of(kind)
@@ -100,6 +101,10 @@ class Registry(Generic[T]):
             except SpecError as error:
                 warnings.warn(str(error), stacklevel=1)
         return classes
+
+    def adopt(self, classes: Iterable[type[T]]) -> None:
+        """Register classes that another process has imported and sent here, instead of any earlier of their names."""
+        self._adopted |= {self.name_of(kind): kind for kind in classes}
 
     def _load(self, point: EntryPoint) -> type[T]:
         where = f"entry point {point.name!r} of group {self.group!r}"
@@ -146,6 +151,11 @@ def import_classes(module: str, option: str) -> ModuleType:
             _modules.remove(imported)
             raise SpecError(f"{option}: {error}") from None
     return imported
+
+
+def imported_modules() -> tuple[ModuleType, ...]:
+    """Return the modules that `import_classes` has imported."""
+    return tuple(_modules)
 
 
 def _load_file(path: Path) -> ModuleType:

@@ -11,8 +11,11 @@ import pytest
 import windrow as wr
 from windrow.cli.main import main, make_parser
 from windrow.cli.options.files import Output, check_input, format_of
-from windrow.cli.options.schemes import as_aggregates, as_columns, as_comparison, as_duration, as_grid, make_scheme
+from windrow.cli.options.schemes import make_scheme
+from windrow.cli.options.texts import aggregates_of, column_names
 from windrow.errors import ColumnError, OutputError, SourceError, SpecError
+from windrow.framing.schemes.text import as_comparison, as_grid
+from windrow.rows.text import as_duration
 
 FRAMES = ["frames", "loops.parquet", "--on", "t"]
 ORDERED = ["--gap", "5", "--stream", "--ordered"]
@@ -68,40 +71,49 @@ def test_options_make_the_scheme_they_describe(options: list[str], expected: wr.
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--gap", "5", "--min-count", "3"], "--min-count belongs to --threshold and means nothing with --gap"),
-        (["--threshold", "x > 1", "--op", "<"], "--op belongs to --delta and means nothing with --threshold"),
-        (["--delta", "x=1", "--segments"], "--segments belongs to --threshold and means nothing with --delta"),
-        (["--boundary", "x"], "'x' is not NAME=VALUE"),
+        (["--gap", "5", "--min-count", "3"], "--min-count is an option of --threshold and cannot be used with --gap"),
+        (["--threshold", "x > 1", "--op", "<"], "--op is an option of --delta and cannot be used with --threshold"),
+        (["--delta", "x=1", "--segments"], "--segments is an option of --threshold and cannot be used with --delta"),
+        (["--boundary", "x"], "--boundary: expected NAME=VALUE, e.g. 'x=10,y=0:5:20'; got 'x'"),
         (["--boundary", "x=1,x=2"], "column 'x' is given twice"),
         (
             ["--boundary", "x=wide"],
-            "--boundary: the width of 'x' must be a number such as 0.5, and 'wide' is no number",
+            "--boundary: width of 'x': expected a number such as 0.5, got 'wide'",
         ),
-        (["--boundary", "x=1,y=0:b"], "--boundary: a break point of 'y' must be a number such as 0.5, and 'b' is"),
-        (["--double-boundary", "x=a"], "--double-boundary: the width of 'x'"),
-        (["--delta", "x=a"], "--delta: the limit of 'x' must be a number such as 0.5, and 'a' is no number"),
-        (["--aggregate", "sum(x) > a"], "--aggregate: the limit of 'sum(x) > a' must be a number"),
+        (["--boundary", "x=1,y=0:b"], "--boundary: break point of 'y': expected a number such as 0.5, got 'b'"),
+        (["--double-boundary", "x=a"], "--double-boundary: width of 'x'"),
+        (["--delta", "x=a"], "--delta: limit of 'x': expected a number such as 0.5, got 'a'"),
+        (["--aggregate", "sum(x) > a"], "--aggregate: limit of 'sum(x) > a': expected a number such as 0.5, got 'a'"),
         (["--aggregate", "sum(*) > 1"], "only count takes '*'"),
-        (["--boundary", "x=5:1"], "rising"),
-        (["--delta", "x=-1"], "the limit of 'x' is -1.0"),
-        (["--aggregate", "volume > 100"], "is no condition on an aggregate"),
+        (["--boundary", "x=5:1"], "in increasing order"),
+        (["--delta", "x=-1"], "limit of 'x': no frame can move by <= -1.0"),
+        (
+            ["--aggregate", "volume > 100"],
+            "--aggregate: expected a condition on an aggregate, e.g. 'sum(volume) > 100'; got 'volume > 100'",
+        ),
         (["--aggregate", "medium(x) > 1"], "unknown aggregate 'medium'; available: center_of_mass, correlation"),
-        (["--aggregate", "median(x) > 1"], "median('x') cannot be compared with a limit tuple by tuple"),
-        (["--aggregate", "rank(x) > 1"], "--aggregate: rank wants a column and value; write it like 'rank(speed, 40)'"),
-        (["--aggregate", "rank(x, fast) > 1"], "--aggregate: 'fast' is no number; write it like 'rank(speed, 40)'"),
-        (["--aggregate", "slope(x) > 1"], "slope wants a column and other; write it like 'slope(speed, volume)'"),
-        (["--aggregate", "sum() > 1"], "sum() wants a column"),
+        (["--aggregate", "median(x) > 1"], "median('x') cannot be compared with a limit row by row"),
+        (["--aggregate", "rank(x) > 1"], "--aggregate: rank takes a column and value, e.g. 'rank(speed, 40)'"),
+        (["--aggregate", "rank(x, fast) > 1"], "--aggregate: expected a number, e.g. 'rank(speed, 40)'; got 'fast'"),
+        (["--aggregate", "slope(x) > 1"], "slope takes a column and other, e.g. 'slope(speed, volume)'"),
+        (["--aggregate", "sum() > 1"], "sum() requires a column, e.g. 'sum(speed)'"),
         (["--gap", "soon"], "got 'soon'"),
         (["--gap", "-5"], "gap: expected a finite duration of zero or more, got -5"),
         (["--gap", "2 months"], "no fixed length"),
         (["--threshold", "speed <"], "cannot be parsed"),
         (["--threshold", ""], "is empty"),
         (["--threshold", "x > 1", "--min-count", "0"], "min_count: expected an integer from 1 to 2**63 - 1, got 0"),
-        (["--threshold", "x > 1", "--nulls", "ignore"], "'ignore' is not a policy"),
-        (["--delta", "x=1", "--nulls", "false"], "'false' is not a policy"),
-        (["--threshold", "x > 1", "--agg", "fast"], "'fast' is not NAME=FUNCTION(COLUMN)"),
+        (
+            ["--threshold", "x > 1", "--nulls", "ignore"],
+            "nulls: expected one of false, skip, break, error, got 'ignore'",
+        ),
+        (["--delta", "x=1", "--nulls", "false"], "nulls: expected one of skip, break, error, got 'false'"),
+        (
+            ["--threshold", "x > 1", "--agg", "fast"],
+            "--agg: expected NAME=FUNCTION(COLUMN), e.g. 'slowest=min(speed)'; got 'fast'",
+        ),
         (["--threshold", "x > 1", "--agg", "a=min(x)", "a=max(x)"], "two results are named 'a'"),
-        (["--threshold", "x > 1", "--by", "a,,b"], "names an empty column"),
+        (["--threshold", "x > 1", "--by", "a,,b"], "--by: empty column name in 'a,,b'"),
         (["--threshold", "x > 1", "--limit", "0"], "--limit: 0"),
         (["--threshold", "x > 1", "--overwrite"], "--overwrite means nothing without --out"),
         (["--threshold", "x > 1", "--format", "csv"], "--format means nothing without --out"),
@@ -286,14 +298,18 @@ def test_a_file_whose_name_tells_nothing_needs_a_format(tmp_path: object) -> Non
 
 
 def test_texts_become_values() -> None:
-    assert [as_duration(text) for text in ("5", "2.5", "3 minutes")] == [5, 2.5, "3 minutes"]
-    assert as_columns(["a, b", "c"]) == ["a", "b", "c"]
-    assert as_columns(None) is None
+    assert [as_duration(text, "--gap") for text in ("5", "2.5", "3 minutes")] == [5, 2.5, "3 minutes"]
+    assert column_names(["a, b", "c"], "--by") == ["a", "b", "c"]
+    assert column_names(None, "--by") is None
     assert as_grid("k=v=3", "--boundary") == {"k=v": 3.0}
-    assert as_comparison(" mean( x y ) <= 1e3 ") == (wr.mean("x y"), "<=", 1000.0)
-    assert as_aggregates(["n=count(*)", "top = MAX(speed)"]) == {"n": wr.count(), "top": wr.max("speed")}
+    assert as_comparison(" mean( x y ) <= 1e3 ", "--aggregate") == {
+        "aggregate": wr.mean("x y"),
+        "op": "<=",
+        "limit": 1000.0,
+    }
+    assert aggregates_of(["n=count(*)", "top = MAX(speed)"]) == {"n": wr.count(), "top": wr.max("speed")}
     with pytest.raises(ColumnError):
-        as_aggregates(["n=count()", "n=sum(x)"])
+        aggregates_of(["n=count()", "n=sum(x)"])
 
 
 def test_an_unexpected_error_is_exit_code_1_and_debug_tells_more(

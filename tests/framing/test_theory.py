@@ -13,7 +13,7 @@ import windrow as wr
 from streams import SPECIFICATIONS, Sample, samples
 from windrow.errors import DataError
 from windrow.framing.schemes import SCHEMES
-from windrow.framing.theory.brute_force import Frame, StreamTuple, candidate_frames, final_frames, settle_nulls
+from windrow.framing.theory.brute_force import Frame, candidate_frames, final_frames, settle_nulls
 from windrow.framing.theory.intervals import (
     Framing,
     Interval,
@@ -34,14 +34,15 @@ from windrow.framing.theory.intervals import (
     is_unique,
     possible_frames,
 )
+from windrow.framing.theory.local import StreamRow
 
 
 def intervals(*pairs: tuple[int, int]) -> list[Interval]:
     return [Interval(*pair) for pair in pairs]
 
 
-def values(*numbers: float) -> list[StreamTuple]:
-    return [StreamTuple(i, {"x": x}) for i, x in enumerate(numbers)]
+def values(*numbers: float) -> list[StreamRow]:
+    return [StreamRow(i, {"x": x}) for i, x in enumerate(numbers)]
 
 
 # Definition 2 and the checkers, by hand.
@@ -167,7 +168,7 @@ class Case:
     """A stream framed by a scheme."""
 
     scheme: wr.Scheme
-    stream: list[StreamTuple]
+    stream: list[StreamRow]
 
     def __post_init__(self) -> None:
         frames = final_frames(self.scheme, self.stream)
@@ -276,13 +277,13 @@ def test_the_framing_is_the_only_one_that_satisfies_the_conditions(kind: type[wr
     assert found == [{interval[:2] for interval in case.framing}]
 
 
-def trues(*flags: bool, step: int = 1) -> list[StreamTuple]:
-    return [StreamTuple(i * step, {"hit": flag, "stop": not flag, "x": float(flag)}) for i, flag in enumerate(flags)]
+def trues(*flags: bool, step: int = 1) -> list[StreamRow]:
+    return [StreamRow(i * step, {"hit": flag, "stop": not flag, "x": float(flag)}) for i, flag in enumerate(flags)]
 
 
-NULL = StreamTuple(1, {"x": None}, breaks=True)
-TIED = [StreamTuple(0, {"x": 0.0}), StreamTuple(0, {"x": 2.0}), StreamTuple(1, {"x": 0.0})]
-BROKEN = [StreamTuple(0, {"x": 0.0}), NULL, StreamTuple(2, {"x": 3.0})]
+NULL = StreamRow(1, {"x": None}, breaks=True)
+TIED = [StreamRow(0, {"x": 0.0}), StreamRow(0, {"x": 2.0}), StreamRow(1, {"x": 0.0})]
+BROKEN = [StreamRow(0, {"x": 0.0}), NULL, StreamRow(2, {"x": 3.0})]
 
 
 @pytest.mark.parametrize(
@@ -314,7 +315,7 @@ BROKEN = [StreamTuple(0, {"x": 0.0}), NULL, StreamTuple(2, {"x": 3.0})]
     ids=repr,
 )
 def test_a_closure_that_is_not_declared_has_a_counterexample(
-    scheme: wr.Scheme, closure: str, stream: list[StreamTuple]
+    scheme: wr.Scheme, closure: str, stream: list[StreamRow]
 ) -> None:
     assert closure not in scheme.closure
     assert not CLOSURES[closure](Case(scheme, stream))
@@ -338,7 +339,7 @@ def test_a_closure_that_is_not_declared_has_a_counterexample(
     ids=repr,
 )
 def test_a_property_that_is_not_declared_has_a_counterexample(
-    scheme: wr.Scheme, name: str, stream: list[StreamTuple]
+    scheme: wr.Scheme, name: str, stream: list[StreamRow]
 ) -> None:
     assert name not in scheme.properties
     assert not PROPERTIES[name](Case(scheme, stream))

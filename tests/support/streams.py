@@ -21,7 +21,8 @@ import windrow as wr
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.arrays import ALL_VALID, Values, read_numbers
 from windrow.framing.framer import Framer, Frames
-from windrow.framing.theory.brute_force import StreamTuple, final_frames, settle_nulls
+from windrow.framing.theory.brute_force import final_frames, settle_nulls
+from windrow.framing.theory.local import StreamRow
 from windrow.rows.clock import Clock
 from windrow.rows.query import RowBatch
 from windrow.testing import example_aggregate
@@ -46,10 +47,10 @@ class Sample:
         return len(self.on)
 
     @property
-    def stream(self) -> list[StreamTuple]:
+    def stream(self) -> list[StreamRow]:
         """The sample as the theory takes it."""
         return [
-            StreamTuple(on, {name: column[i] for name, column in self.columns.items()}) for i, on in enumerate(self.on)
+            StreamRow(on, {name: column[i] for name, column in self.columns.items()}) for i, on in enumerate(self.on)
         ]
 
 

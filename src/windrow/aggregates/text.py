@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -17,23 +19,51 @@ AGGREGATE_REGISTRY: Registry[AggregateFunction] = Registry(
 """All aggregates by name, those from outside the package too."""
 
 
-def as_call(function: str, arguments: str, option: str, column: str = "") -> AggregateFunction:
-    """Return the aggregate of a call, given the text between its parentheses, or the text after a quoted column.
+CALL = (
+    r"\s*+(?P<function>\w++)\s*+\(\s*+"
+    r"(?:`(?P<quoted>(?:[^`]|``)++)`\s*+(?:,(?P<rest>[^()`]*+))?|(?!`)(?P<plain>[^()]*+))\)\s*+"
+)
+"""A call. A column that contains a comma or a parenthesis is quoted by backticks. The pattern is possessive, so that a
+text that does not match fails in linear time."""
 
-    >>> as_call("quantile", "speed, 0.99", "--agg")
+
+def as_aggregates(calls: Any, option: str) -> dict[str, AggregateFunction]:
+    """Parse aggregates by result name.
+
+    >>> as_aggregates({"cars": "sum(volume)", "n": "count()"}, "agg")
+    {'cars': sum('volume'), 'n': count()}
+    """
+    if calls is None:
+        return {}
+    if not isinstance(calls, Mapping):
+        raise SpecError(
+            f"{option}: expected aggregates by result name, e.g. map('cars', 'sum(volume)'); got {quoted(calls)}"
+        )
+    return {name: as_aggregate(call, f"{option} {name!r}") for name, call in calls.items()}
+
+
+def as_aggregate(text: Any, option: str) -> AggregateFunction:
+    """Parse an aggregate that is written as a call.
+
+    >>> as_aggregate("quantile(speed, 0.99)", "--agg")
     quantile('speed', 0.99)
-    >>> as_call("covariance", "speed, volume", "--agg")
-    covariance('speed', 'volume')
-    >>> as_call("histogram", "speed, 0, 30, 60", "--agg")
+    >>> as_aggregate("quantile(`water temperature, deep`, 0.9)", "agg")
+    quantile('water temperature, deep', 0.9)
+    >>> as_aggregate("histogram(speed, 0, 30, 60)", "--agg")
     histogram('speed', (0.0, 30.0, 60.0))
     """
-    function, arguments = function.lower(), arguments.strip()
-    kind = AGGREGATE_REGISTRY.find(function, option)
-    if not column:
+    match = re.fullmatch(CALL, text) if isinstance(text, str) else None
+    if match is None:
+        raise SpecError(f"{option}: expected an aggregate of a column, e.g. 'sum(volume)'; got {quoted(text)}")
+    kind = AGGREGATE_REGISTRY.find(match["function"].lower(), option)
+    if match["quoted"]:
+        column, arguments = match["quoted"].replace("``", "`"), match["rest"] or ""
+    else:
         # A comma is part of the column's name if nothing can follow the column.
-        column, _, arguments = (part.strip() for part in arguments.partition("," if _options(kind) else "\0"))
-    if not column and function != "count":
-        raise SpecError(f"{option}: {function}() wants a column, as in '{_example(kind)}'")
+        column, _, arguments = match["plain"].partition("," if _options(kind) else "\0")
+    column, arguments = column.strip(), arguments.strip()
+    if not column and name_of(kind) != "count":
+        raise SpecError(f"{option}: {name_of(kind)}() requires a column, e.g. '{_example(kind)}'")
     texts = [text.strip() for text in arguments.split(",")] if arguments else []
     return kind(column or "*", *_read(kind, texts, option))
 
@@ -44,19 +74,19 @@ def _options(kind: type[AggregateFunction]) -> list[Any]:
 
 
 def _read(kind: type[AggregateFunction], texts: list[str], option: str) -> list[Any]:
-    wanted = _options(kind)
-    needed = sum(field.default is MISSING for field in wanted)
-    if len(texts) < needed or (len(texts) > len(wanted) and kind is not Histogram):
-        raise SpecError(f"{option}: {name_of(kind)} wants {_wishes(wanted)}; write it like '{_example(kind)}'")
+    options = _options(kind)
+    required = sum(field.default is MISSING for field in options)
+    if len(texts) < required or (len(texts) > len(options) and kind is not Histogram):
+        raise SpecError(f"{option}: {name_of(kind)} takes {_described(options)}, e.g. '{_example(kind)}'")
     if kind.reads > 1:
         return texts
     numbers = [_number(kind, text, option) for text in texts]
     return [numbers] if kind is Histogram else numbers
 
 
-def _wishes(wanted: list[Any]) -> str:
-    named = [field.name if field.default is MISSING else f"{field.name} (or not)" for field in wanted]
-    return " and ".join(["a column", *named])
+def _described(options: list[Any]) -> str:
+    names = [field.name if field.default is MISSING else f"optionally {field.name}" for field in options]
+    return " and ".join(["a column", *names])
 
 
 def _number(kind: type[AggregateFunction], text: str, option: str) -> float:
@@ -65,7 +95,7 @@ def _number(kind: type[AggregateFunction], text: str, option: str) -> float:
             return number(text)
         except ValueError:
             continue
-    raise SpecError(f"{option}: {quoted(text)} is no number; write it like '{_example(kind)}'")
+    raise SpecError(f"{option}: expected a number, e.g. '{_example(kind)}'; got {quoted(text)}")
 
 
 def _example(kind: type[AggregateFunction]) -> str:

@@ -24,9 +24,10 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from windrow import __version__
-from windrow.cli.commands import COMMANDS, EXTRAS, Commands
-from windrow.errors import SessionError, shortened
+from windrow.cli.commands import COMMANDS, EXTRAS, IMPORTING, Commands
+from windrow.errors import WindrowError, shortened
 from windrow.extras import require
+from windrow.registry import import_classes
 from windrow.terminal.log import SparkLog
 
 DONE, UNEXPECTED, BAD_INPUT, BROKEN_PIPE, INTERRUPTED, TERMINATED = 0, 1, 2, 141, 130, 143
@@ -40,10 +41,11 @@ class Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"windrow: error: {shortened(message)} (see {self.prog} --help)\n")
 
 
-def make_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+def make_parser(chosen: str | None = None, arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Create the parser with all commands and the arguments of the chosen one.
 
-    Only the chosen command's module is imported: these modules import Spark and the kernels.
+    The schemes of modules that `--import` names among the arguments have options too, so these modules are imported
+    first. Only the chosen command's module is imported: these modules import Spark and the kernels.
     """
     parser: argparse.ArgumentParser = Parser(
         prog="windrow", description="Segment tables by what the data says and not by the clock.", allow_abbrev=False
@@ -54,20 +56,35 @@ def make_parser(chosen: str | None = None) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=purpose, allow_abbrev=False)
         if name == chosen:
             require(f"windrow {name}", *EXTRAS.get(name, ()))
-            import_module(f"windrow.cli.commands.{name}").declare(command)
+            module = import_module(f"windrow.cli.commands.{name}")
+            if name in IMPORTING:
+                import_named_modules(arguments)
+            module.declare(command)
             command.add_argument("--debug", action="store_true", help="show a traceback and Spark's log for any error")
     return parser
 
 
+def import_named_modules(arguments: Sequence[str]) -> None:
+    """Import the modules that `--import` names, from the current folder too."""
+    parser = Parser(prog="windrow", add_help=False, allow_abbrev=False)
+    parser.add_argument("--import", action="append", default=[], dest="modules")
+    modules = parser.parse_known_args(arguments)[0].modules
+    if modules and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    for module in modules:
+        import_classes(module, "--import")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
-    given = list(sys.argv[1:] if argv is None else argv)
-    chosen = next((text for text in given if not text.startswith("-")), None)
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    chosen = next((text for text in arguments if not text.startswith("-")), None)
     try:
-        args = make_parser(chosen).parse_args(given)
+        with _warnings_on_one_line():
+            args = make_parser(chosen, arguments).parse_args(arguments)
     except SystemExit as exit_:
         return int(exit_.code or 0)
-    except SessionError as error:
+    except WindrowError as error:
         return _say(f"error: {error}", BAD_INPUT)
     log, terminated = SparkLog(), threading.Event()
     try:

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from windrow.cli.landing import BatchFolder
 from windrow.cli.options.files import check_types
-from windrow.cli.options.schemes import as_columns
+from windrow.cli.options.texts import column_names
 from windrow.errors import OutputError, SpecError
 from windrow.outputs import check_apart, local_path
 from windrow.outputs.own import CHECKPOINT, named, strangers
@@ -38,7 +38,7 @@ class Place:
     @classmethod
     def of(cls, args: argparse.Namespace) -> Place:
         """Create the place that the options describe, and check that a run can use it."""
-        order = [*(as_columns(args.by) or ()), "frame", "fragment"]
+        order = [*(column_names(args.by, "--by") or ()), "frame", "fragment"]
         folder = None
         if args.out is not None:
             folder = BatchFolder.of(args.out, args.format, order, overwrite=args.overwrite, source=args.input)

@@ -26,3 +26,6 @@ EXTRAS = {
     "study": ("studies",),
 }
 """The extras that a command requires."""
+
+IMPORTING = ("frames", "fill", "advise", "calibrate")
+"""The commands that name schemes, aggregates or synopses, and so take `--import`."""

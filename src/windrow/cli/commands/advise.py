@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import re
 
-from windrow.aggregates import AggregateFunction
-from windrow.aggregates.text import as_call
-from windrow.cli.options.schemes import CALL
-from windrow.errors import SpecError, quoted
+from windrow.aggregates.text import as_aggregate
+from windrow.cli.options.texts import add_import_argument
 from windrow.outputs.pictures import picture_target
 from windrow.planner import advise
 from windrow.terminal import SparkLog
@@ -38,6 +35,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--whole", action="store_true", help="values are whole numbers of at least 0")
     parser.add_argument("--model", metavar="FILE.json", help="a model by `windrow calibrate --out`")
     parser.add_argument("--plot", metavar="FILE.png", help="draw the ways by time and memory")
+    add_import_argument(parser)
     parser.set_defaults(run=run)
 
 
@@ -45,25 +43,12 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
     """Print the advice, and plot it if requested."""
     if args.plot is not None:
         picture_target(args.plot, "--plot")
+    aggregate = as_aggregate(args.aggregate, "AGGREGATE")
     advice = advise(
-        aggregate_of(args.aggregate), retention=args.retention, slide=args.slide, eps=args.eps, delta=args.delta,
+        aggregate, retention=args.retention, slide=args.slide, eps=args.eps, delta=args.delta,
         groups=args.groups, prefer=args.prefer, limit_bytes=args.limit_bytes, batch=args.batch, whole=args.whole,
         kind=args.kind, model=args.model,
     )  # fmt: skip
     print(advice)
     if args.plot is not None:
         print(f"drawn to {advice.plot(args.plot)}")
-
-
-def aggregate_of(call: str) -> AggregateFunction:
-    """Parse an aggregate from a call.
-
-    >>> aggregate_of("quantile(temp, 0.99)"), aggregate_of("count()")
-    (quantile('temp', 0.99), count())
-    """
-    found = re.fullmatch(CALL, call.strip())
-    if not found:
-        raise SpecError(
-            f"AGGREGATE: {quoted(call)} is no call of an aggregate; write one such as 'quantile(temp, 0.99)'"
-        )
-    return as_call(found["function"], found["arguments"], "AGGREGATE")

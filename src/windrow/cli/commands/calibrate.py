@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
+from windrow.cli.options.texts import add_import_argument
 from windrow.errors import OutputError, WindrowError
 from windrow.outputs import Target
 from windrow.planner.calibration.grid import Task, calibrate, full_grid, quick_grid, read_lines
@@ -35,6 +36,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FILE.json", help="where the model goes (default: where wr.advise looks for it)"
     )
     parser.add_argument("--fresh", action="store_true", help="forget what a calibration that was broken off measured")
+    add_import_argument(parser)
     parser.set_defaults(run=run)
 
 

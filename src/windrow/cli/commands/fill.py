@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 
 from windrow.cli.options.files import FORMATS, check_input, format_of, read
-from windrow.cli.options.schemes import as_aggregates, as_columns, as_duration
+from windrow.cli.options.texts import add_import_argument, aggregates_of, column_names
 from windrow.cli.results import add_result_arguments, check_result_arguments, deliver
+from windrow.rows.text import as_duration
 from windrow.spark import ParquetSource, fill, widen
+from windrow.spark.modules import ship_modules
 from windrow.spark.resolve.nulls import POLICIES
 from windrow.terminal import SparkLog, quiet_session, working
 
@@ -36,19 +38,23 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--agg", action="extend", nargs="+", metavar="NAME=FUNCTION(COLUMN)", help="aggregates of each frame's rows"
     )
     parser.add_argument("--nulls-on", choices=POLICIES, default="error", help="rows with a null in --on or --by")
+    add_import_argument(parser)
     add_result_arguments(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, log: SparkLog) -> None:
     """Validate everything that needs no Spark, then start Spark and fill the frames."""
-    agg, by, order_by = as_aggregates(args.agg), as_columns(args.by), as_columns(args.order_by)
-    moves = {side: as_duration(getattr(args, side)) for side in ("before", "after") if getattr(args, side) is not None}
+    agg = aggregates_of(args.agg)
+    by, order_by = column_names(args.by, "--by"), column_names(args.order_by, "--order-by")
+    texts = {"before": args.before, "after": args.after}
+    moves = {side: as_duration(text, f"--{side}") for side, text in texts.items() if text is not None}
     for path in (args.frames, args.input):
         check_input(path)
     forms = format_of(args.frames, args.frames_format), format_of(args.input, args.input_format)
     own = ("frame", "start", "end") if agg else ("frame", args.on)
     output = check_result_arguments(args, [args.frames, args.input], (*(by or ()), *own))
+    ship_modules()
     with working("starting Spark"):
         spark = quiet_session(log)
     with working("reading", spark):

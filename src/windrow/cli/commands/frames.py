@@ -7,9 +7,11 @@ import argparse
 from windrow.aggregates.text import AGGREGATE_REGISTRY
 from windrow.cli.commands.stream import add_stream_arguments, refuse_stream_arguments, run_stream
 from windrow.cli.options.files import FORMATS, check_input, format_of, read
-from windrow.cli.options.schemes import add_scheme_arguments, as_aggregates, as_columns, make_scheme
+from windrow.cli.options.schemes import add_other_schemes, add_scheme_arguments, make_scheme
+from windrow.cli.options.texts import add_import_argument, aggregates_of, column_names
 from windrow.cli.results import add_result_arguments, check_result_arguments, deliver
 from windrow.spark import explain, frames
+from windrow.spark.modules import ship_modules
 from windrow.spark.plans.choice import PLANS
 from windrow.spark.resolve.frames import FRAME_COLUMNS
 from windrow.spark.resolve.nulls import POLICIES
@@ -36,8 +38,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--by", action="append", metavar="COLUMN[,COLUMN]", help="columns whose values make a group")
     parser.add_argument("--order-by", action="append", metavar="COLUMN[,COLUMN]", help="what orders rows of one --on")
-    add_scheme_arguments(parser)
+    schemes = add_scheme_arguments(parser)
     group = parser.add_argument_group("more")
+    add_import_argument(group)
     group.add_argument(
         "--agg", action="extend", nargs="+", metavar="NAME=FUNCTION(COLUMN)",
         help=f"aggregates of each frame, such as quantile(speed, 0.9): {', '.join(AGGREGATE_REGISTRY.names)}",
@@ -49,6 +52,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--explain", action="store_true", help="say which plan would run and why, and stop")
     add_result_arguments(parser)
     add_stream_arguments(parser)
+    add_other_schemes(schemes)
     parser.set_defaults(run=run)
 
 
@@ -58,11 +62,12 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
         run_stream(args, log)
         return
     refuse_stream_arguments(args)
-    scheme, agg = make_scheme(args), as_aggregates(args.agg)
-    by, order_by = as_columns(args.by), as_columns(args.order_by)
+    scheme, agg = make_scheme(args), aggregates_of(args.agg)
+    by, order_by = column_names(args.by, "--by"), column_names(args.order_by, "--order-by")
     check_input(args.input)
     form = format_of(args.input, args.input_format)
     output = check_result_arguments(args, [args.input], FRAME_COLUMNS)
+    ship_modules()
     with working("starting Spark"):
         spark = quiet_session(log)
     with working("reading", spark):

@@ -20,7 +20,8 @@ from rich.console import Console
 
 from windrow.cli.landing import check_landing, columns_of, read_landing
 from windrow.cli.options.files import check_input, format_of
-from windrow.cli.options.schemes import as_aggregates, as_columns, make_scheme
+from windrow.cli.options.schemes import make_scheme
+from windrow.cli.options.texts import aggregates_of, column_names
 from windrow.cli.place import HIDDEN, Place
 from windrow.cli.zoneless import as_landed, has_zone, in_utc, in_zone, session_zone, with_watermark
 from windrow.errors import SpecError
@@ -28,6 +29,7 @@ from windrow.framing.schemes import Scheme
 from windrow.rows.duration import parse_duration
 from windrow.spark import explain, frames
 from windrow.spark.guarding import AHEAD
+from windrow.spark.modules import ship_modules
 from windrow.spark.streams.options import LATE
 from windrow.terminal import Counts, LiveRows, SparkLog, interruption, quiet_session, watch, working
 
@@ -140,9 +142,9 @@ class StreamRequest:
         """Build a request from the options."""
         options = {
             "on": args.on,
-            "by": as_columns(args.by),
-            "agg": as_aggregates(args.agg),
-            "order_by": as_columns(args.order_by),
+            "by": column_names(args.by, "--by"),
+            "agg": aggregates_of(args.agg),
+            "order_by": column_names(args.order_by, "--order-by"),
             "nulls_on": args.nulls_on,
             "fragments": args.fragments,
             "ordered": args.ordered,
@@ -175,6 +177,7 @@ def run_stream(args: argparse.Namespace, log: SparkLog) -> None:
     place = Place.of(args)
     columns = place.known_columns()
     check_landing(args.input, may_be_empty=columns is not None)
+    ship_modules()
     with working("starting Spark"):
         spark = quiet_session(log)
     with working("reading", spark):

@@ -1,188 +1,126 @@
-"""Framing schemes and aggregates from command-line options, validated before Spark starts."""
+"""Framing schemes from command-line options, which the schemes themselves declare; validated before Spark starts."""
 
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Callable, Sequence
-from typing import Any
+import warnings
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any, NamedTuple
 
-from windrow.aggregates import AggregateFunction
-from windrow.aggregates.text import as_call
-from windrow.errors import ColumnError, SpecError, quoted
-from windrow.framing.schemes import Aggregate, Boundary, Delta, DoubleBoundary, Gap, Scheme, Threshold
+from windrow.errors import SpecError
+from windrow.framing.schemes import SCHEME_REGISTRY, Scheme
+from windrow.framing.schemes.text import TextOption
 
-CALL = r"(?P<function>\w++)\s*+\((?P<arguments>[^()]*+)\)"
-"""Possessive, so that a text that does not match fails in linear time. The arguments keep their outer spaces."""
-COMPARISON = re.compile(rf"\s*+{CALL}\s*+(?P<op><=|>=|<|>)\s*+(?P<limit>\S++)\s*+")
-
-OPTIONS: dict[str, tuple[str, ...]] = {
-    "threshold": ("min_count", "min_duration", "close", "segments"),
-    "boundary": (),
-    "double_boundary": (),
-    "delta": ("op", "reference"),
-    "aggregate": (),
-    "gap": (),
-}
-"""The schemes of the command line, with the options that belong to only one scheme."""
+OF_EVERY_SCHEME = [item.name for item in fields(Scheme)]
+"""The options that every scheme has."""
+_PREFIX = "scheme "
+"""argparse stores the options of schemes under this prefix, apart from the options of the command."""
 
 
-def add_scheme_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare one option per scheme, and the options that go with them."""
+class SchemeGroups(NamedTuple):
+    """The groups of a parser that hold the flags of schemes and of their options."""
+
+    parser: argparse.ArgumentParser
+    one: argparse._MutuallyExclusiveGroup
+    more: argparse._ArgumentGroup
+
+
+def add_scheme_arguments(parser: argparse.ArgumentParser) -> SchemeGroups:
+    """Declare one flag per built-in scheme, and the flags of their options."""
     group = parser.add_argument_group(
         "scheme", "How frames start and end; exactly one. Custom schemes, written in Python, are for wr.Custom only."
     )
     one = group.add_mutually_exclusive_group(required=True)
-    one.add_argument("--threshold", metavar="PREDICATE", help='runs of rows that satisfy a condition: "speed < 40"')
-    one.add_argument("--boundary", metavar="GRID", help='runs in one cell, by width or break points: "x=10,y=0:5:20"')
-    one.add_argument("--double-boundary", metavar="GRID", help='overlapping frames over two neighbouring cells: "x=10"')
-    one.add_argument("--delta", metavar="LIMITS", help='a new frame whenever a column moved by more: "dye=0.05"')
-    one.add_argument("--aggregate", metavar="CONDITION", help='a new frame by a running aggregate: "sum(volume) > 100"')
-    one.add_argument("--gap", metavar="DURATION", help='sessions: a new frame after a silence: "30 minutes"')
-    more = parser.add_argument_group("options of one scheme")
-    more.add_argument("--min-count", type=int, metavar="N", help="threshold: drop runs of fewer rows")
-    more.add_argument("--min-duration", metavar="DURATION", help='threshold: drop shorter runs: "3 minutes"')
-    more.add_argument("--close", metavar="PREDICATE", help="threshold: stay open until this holds (hysteresis)")
-    more.add_argument("--segments", action="store_true", default=None, help="threshold: also the frames between")
-    more.add_argument("--op", choices=("<", "<=", ">", ">="), help="delta: how the movement is compared (default <=)")
-    more.add_argument("--reference", choices=("range", "first"), help="delta: what moves (default range)")
+    groups = SchemeGroups(parser, one, parser.add_argument_group("options of one scheme"))
     every = parser.add_argument_group("options of every scheme")
-    every.add_argument("--max-gap", metavar="DURATION", help="rows further apart are never in one frame")
-    every.add_argument("--nulls", metavar="POLICY", help="null attributes: skip, break, error; threshold also false")
+    for name in OF_EVERY_SCHEME:
+        option = Scheme.text_options()[name]
+        _add_option(every, name, option, option.line)
+    for kind in SCHEME_REGISTRY.builtin.values():
+        _add_scheme(groups, kind)
+    return groups
+
+
+def add_other_schemes(groups: SchemeGroups) -> None:
+    """Declare the schemes from outside the package, after all other arguments of the command.
+
+    A scheme with a flag that the command has already is left out with a warning.
+    """
+    taken = set(groups.parser._option_string_actions)
+    shared = {flag(name) for kind in SCHEME_REGISTRY.builtin.values() for name in options_of(kind)}
+    for kind in SCHEME_REGISTRY.classes().values():
+        if kind in SCHEME_REGISTRY.builtin.values() or kind.main_option() is None:
+            continue
+        in_use = {flag(kind.name()), *map(flag, options_of(kind))} & (taken - shared)
+        if in_use:
+            warnings.warn(
+                f"scheme {kind.name()!r} is not available here: {', '.join(sorted(in_use))} is another option",
+                stacklevel=1,
+            )
+        else:
+            _add_scheme(groups, kind)
+
+
+def _add_scheme(groups: SchemeGroups, kind: type[Scheme]) -> None:
+    main = kind.main_option()
+    if main is None:
+        return
+    name = kind.name()
+    groups.one.add_argument(flag(name), dest=_PREFIX + name, metavar=main.metavar, help=_escaped(main.line))
+    for name in options_of(kind):
+        if flag(name) not in groups.parser._option_string_actions:
+            option = kind.text_options()[name]
+            _add_option(groups.more, name, option, f"{kind.name().replace('_', '-')}: {option.line}")
+
+
+def _add_option(group: argparse._ArgumentGroup, name: str, option: TextOption, line: str) -> None:
+    form: dict[str, Any] = {"metavar": option.metavar}
+    if option.is_switch:
+        form = {"action": "store_true", "default": None}
+    group.add_argument(flag(name), dest=_PREFIX + name, help=_escaped(line), **form)
+
+
+def _escaped(line: str) -> str:
+    return line.replace("%", "%%")
 
 
 def make_scheme(args: argparse.Namespace) -> Scheme:
     """Create the scheme that the options describe."""
-    scheme = next(name for name in OPTIONS if getattr(args, name) is not None)
-    for owner, names in OPTIONS.items():
-        for name in names:
-            if owner != scheme and getattr(args, name) is not None:
-                raise SpecError(f"{_flag(name)} belongs to {_flag(owner)} and means nothing with {_flag(scheme)}")
-    options: dict[str, Any] = {name: getattr(args, name) for name in (*OPTIONS[scheme], "max_gap", "nulls")}
-    options = {name: value for name, value in options.items() if value is not None}
-    for name in ("min_duration", "max_gap"):
-        if name in options:
-            options[name] = as_duration(options[name])
-    return _MAKERS[scheme](getattr(args, scheme), options)
+    texts = {name.removeprefix(_PREFIX): text for name, text in vars(args).items() if name.startswith(_PREFIX)}
+    texts = {name: text for name, text in texts.items() if text is not None}
+    schemes = [kind for kind in SCHEME_REGISTRY.classes().values() if kind.main_option() is not None]
+    chosen = next(kind for kind in schemes if kind.name() in texts)
+    _check_owners(texts, chosen, schemes)
+    values = chosen.parse_main(texts[chosen.name()], flag(chosen.name()))
+    for name in (*options_of(chosen), *OF_EVERY_SCHEME):
+        if name in texts:
+            values[name] = chosen.text_options()[name].parse(texts[name], flag(name))
+    return chosen(**values)
 
 
-_MAKERS: dict[str, Callable[[str, dict[str, Any]], Scheme]] = {
-    "threshold": lambda text, options: Threshold(text, **options),
-    "boundary": lambda text, options: Boundary(as_grid(text, "--boundary"), **options),
-    "double_boundary": lambda text, options: DoubleBoundary(as_grid(text, "--double-boundary"), **options),
-    "delta": lambda text, options: Delta(as_limits(text, "--delta"), **options),
-    "aggregate": lambda text, options: Aggregate(*as_comparison(text), **options),
-    "gap": lambda text, options: Gap(as_duration(text), **options),
-}
+def _check_owners(names: Iterable[str], chosen: type[Scheme], schemes: list[type[Scheme]]) -> None:
+    """Reject options of schemes other than the chosen one."""
+    for name in names:
+        owners = [kind for kind in schemes if name in options_of(kind)]
+        if owners and chosen not in owners:
+            flags = " and ".join(flag(owner.name()) for owner in owners)
+            raise SpecError(f"{flag(name)} is an option of {flags} and cannot be used with {flag(chosen.name())}")
 
 
-def _flag(name: str) -> str:
+def flag(name: str) -> str:
+    """Return the flag of an option.
+
+    >>> flag("min_count")
+    '--min-count'
+    """
     return "--" + name.replace("_", "-")
 
 
-def as_duration(text: str) -> str | float:
-    """Parse a duration; a bare number is in the unit of a numeric `--on`.
+def options_of(kind: type[Scheme]) -> list[str]:
+    """Return the options of a scheme that have a flag and that not every scheme has.
 
-    >>> as_duration("3 minutes"), as_duration("5"), as_duration("2.5")
-    ('3 minutes', 5, 2.5)
+    >>> options_of(SCHEME_REGISTRY.find("delta", "scheme"))
+    ['op', 'reference']
     """
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text
-
-
-def as_columns(given: Sequence[str] | None) -> list[str] | None:
-    """Split column names that are given repeatedly, with commas, or both.
-
-    >>> as_columns(["road,lane", "direction"])
-    ['road', 'lane', 'direction']
-    """
-    if given is None:
-        return None
-    names = [name.strip() for text in given for name in text.split(",")]
-    if not all(names):
-        raise SpecError(
-            f"{quoted(', '.join(given))} names an empty column; write names with commas between them: road,lane"
-        )
-    return names
-
-
-def as_limits(text: str, option: str) -> dict[str, float]:
-    """Parse one number per column.
-
-    >>> as_limits("dye=0.05,depth=2", "--delta")
-    {'dye': 0.05, 'depth': 2.0}
-    """
-    pairs = _pairs(text, option, "dye=0.05")
-    return {name: _number(value, f"{option}: the limit of {name!r}") for name, value in pairs.items()}
-
-
-def as_grid(text: str, option: str) -> dict[str, float | list[float]]:
-    """Parse widths or break points per column. A colon marks break points, so `5:` is a single one.
-
-    >>> as_grid("x=10,y=0:5:20,z=5:", "--boundary")
-    {'x': 10.0, 'y': [0.0, 5.0, 20.0], 'z': [5.0]}
-    """
-    grid: dict[str, float | list[float]] = {}
-    for name, value in _pairs(text, option, "x=10,y=0:5:20").items():
-        if ":" in value:
-            what = f"{option}: a break point of {name!r}"
-            grid[name] = [_number(point, what) for point in value.removesuffix(":").split(":")]
-        else:
-            grid[name] = _number(value, f"{option}: the width of {name!r}")
-    return grid
-
-
-def _pairs(text: str, option: str, example: str) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for item in text.split(","):
-        name, equals, value = (part.strip() for part in item.rpartition("="))
-        if not (name and equals and value):
-            raise SpecError(f"{option}: {quoted(item.strip())} is not NAME=VALUE; write it like {example!r}")
-        if name in pairs:
-            raise SpecError(f"{option}: column {name!r} is given twice")
-        pairs[name] = value
-    return pairs
-
-
-def _number(text: str, what: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise SpecError(f"{what} must be a number such as 0.5, and {quoted(text.strip())} is no number") from None
-
-
-def as_comparison(text: str) -> tuple[AggregateFunction, str, float]:
-    """Parse an aggregate, an operator and a limit.
-
-    >>> as_comparison("sum(volume) > 100")
-    (sum('volume'), '>', 100.0)
-    """
-    found = COMPARISON.fullmatch(text)
-    if found is None:
-        raise SpecError(
-            f"--aggregate: {quoted(text)} is no condition on an aggregate; write it like 'sum(volume) > 100'"
-        )
-    aggregate = as_call(found["function"], found["arguments"], "--aggregate")
-    return aggregate, found["op"], _number(found["limit"], f"--aggregate: the limit of {quoted(text)}")
-
-
-def as_aggregates(given: Sequence[str] | None) -> dict[str, AggregateFunction]:
-    """Parse aggregates by result name.
-
-    >>> as_aggregates(["cars=sum(volume)", "n=count()", "fast=quantile(speed, 0.9)"])
-    {'cars': sum('volume'), 'n': count(), 'fast': quantile('speed', 0.9)}
-    """
-    named: dict[str, AggregateFunction] = {}
-    for text in given or ():
-        name, _, call = (part.strip() for part in text.partition("="))
-        found = re.fullmatch(CALL, call)
-        if not name or found is None:
-            raise SpecError(f"--agg: {quoted(text)} is not NAME=FUNCTION(COLUMN); write it like 'slowest=min(speed)'")
-        if name in named:
-            raise ColumnError(f"--agg: two results are named {name!r}; rename one of them")
-        named[name] = as_call(found["function"], found["arguments"], "--agg")
-    return named
+    return [name for name in kind.text_options() if name not in (*kind.required(), *OF_EVERY_SCHEME)]

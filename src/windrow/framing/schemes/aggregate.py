@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from numba import njit
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.aggregates.engine.compiled import add_value, finish_state, specialised, tag_for
+from windrow.aggregates.text import as_aggregate
 from windrow.arrays import Array
 from windrow.errors import SpecError, quoted
 from windrow.framing.records import (
@@ -29,8 +31,12 @@ from windrow.framing.records import (
 )
 from windrow.framing.schemes.base import Automaton, Property, Scheme
 from windrow.framing.schemes.delta import check_operator
+from windrow.framing.schemes.text import TextOption, as_comparison, text_option
+from windrow.framing.theory.intervals import Label
+from windrow.framing.theory.local import COMPARISONS, Stream
 from windrow.rows.checks import check_limit
 from windrow.rows.clock import Clock
+from windrow.rows.text import as_number
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,23 +64,49 @@ class Aggregate(Scheme):
     Aggregate(sum('volume'), '>', 100.0)
     """
 
-    aggregate: AggregateFunction
-    op: str
-    limit: float
+    aggregate: AggregateFunction = field(
+        metadata=text_option("an aggregate", example="sum(volume)", parse=as_aggregate)
+    )
+    op: str = field(metadata=text_option("how it is compared", example=">"))
+    limit: float = field(metadata=text_option("what it is compared with", example="100", parse=as_number, sql="100"))
 
     source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.4"
+    lemma: ClassVar[Literal[1, 2]] = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.aggregate, AggregateFunction):
-            raise SpecError(f"Aggregate wants an aggregate such as wr.sum('volume'), not {quoted(self.aggregate)}")
+            raise SpecError(f"Aggregate expects an aggregate such as wr.sum('volume'), got {quoted(self.aggregate)}")
         if self.aggregate.form != "numbers" or self.aggregate.gives != "number":
             raise SpecError(
-                f"Aggregate: {self.aggregate!r} cannot be compared with a limit tuple by tuple: its result must be one "
-                "number, and its state of fixed size, as those of wr.sum('volume') are"
+                f"Aggregate: {self.aggregate!r} cannot be compared with a limit row by row; expected an aggregate "
+                "whose result is a number and whose state has a fixed size, such as wr.sum('volume')"
             )
         check_operator(self.op, "Aggregate")
-        object.__setattr__(self, "limit", check_limit(self.limit, "Aggregate: the limit"))
+        object.__setattr__(self, "limit", check_limit(self.limit, "Aggregate: limit"))
+
+    @classmethod
+    def main_option(cls) -> TextOption | None:
+        """Return the comparison that the command line takes as one text."""
+        return TextOption("a new frame by a running aggregate", "CONDITION", "sum(volume) > 100")
+
+    @classmethod
+    def parse_main(cls, text: str, option: str) -> dict[str, Any]:
+        """Parse the comparison into aggregate, operator and limit."""
+        return as_comparison(text, option)
+
+    @classmethod
+    def examples(cls) -> tuple[Scheme, ...]:
+        """Return maximal and minimal frames."""
+        volume = as_aggregate("sum(volume)", "aggregate")
+        return cls(volume, "<=", 100), cls(volume, ">", 100)
+
+    def local_condition(self, extent: Stream) -> Iterable[Label]:
+        """Compare the aggregate with the limit; for maximal frames, the running aggregate must never be past it."""
+        values = [tuple(row.values[name] for name in self.aggregate.columns) or (0.0,) for row in extent]
+        running = [_plain_result(self.aggregate, values[: n + 1]) for n in range(len(values))]
+        within = [result is None or COMPARISONS[self.op](result, self.limit) for result in running]
+        return [()] if (all(within) if self.is_maximal else running[-1] is not None and within[-1]) else []
 
     @property
     def is_maximal(self) -> bool:
@@ -122,6 +154,18 @@ class Aggregate(Scheme):
                             self.is_maximal, inclusive, max_gap))  # fmt: skip
 
         return Automaton(kernel, memo=zero.size, memo_type=zero.dtype)
+
+
+def _plain_result(aggregate: AggregateFunction, values: Sequence[tuple[float, ...]]) -> float | None:
+    """Return the aggregate of some rows by its own uncompiled functions, or None if it is undefined."""
+    if len(values) < aggregate.needs:
+        return None
+    kind, options = type(aggregate), aggregate.last_arguments(integral=False)
+    state = aggregate.zero_state(False)
+    for value in values:
+        state = kind.add(state, *value, *options)
+    result: float = kind.finish(state, *options)
+    return None if math.isnan(result) else result
 
 
 @njit(cache=True)

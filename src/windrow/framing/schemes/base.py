@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -20,9 +20,14 @@ import pyarrow as pa
 from windrow.arrays import Array, Values, is_number
 from windrow.errors import SpecError, TypeMismatchError, is_one_of, quoted
 from windrow.framing.records import Batch, Groups, Records
+from windrow.framing.schemes.native import NativeRun
+from windrow.framing.schemes.text import TextOption, text_option
+from windrow.framing.theory.intervals import Label
+from windrow.framing.theory.local import Stream
 from windrow.rows.checks import check_duration
 from windrow.rows.clock import Clock
 from windrow.rows.duration import Duration
+from windrow.rows.text import as_duration
 
 Closure: TypeAlias = Literal["union", "sub-interval", "super-interval"]
 Property: TypeAlias = Literal[
@@ -49,25 +54,40 @@ class Automaton:
     group_memo: Array = field(default_factory=lambda: np.empty(0, np.float64))
 
 
+NULLS = text_option("null attributes: skip, break or error; --threshold also takes false", "POLICY")
+
+
 @dataclass(frozen=True)
 class Scheme(ABC):
-    """The base of all schemes: a longest gap, a policy for null attributes, and declared properties."""
+    """The base of all schemes: a longest gap, a policy for null attributes, and what a scheme declares about itself.
+
+    A subclass implements `bind`. Everything else has a default. Declared by a subclass, it serves several readers:
+
+    - `text_option` in the metadata of fields: the options of `windrow frames`, the table function `<name>_frames`
+    - `examples`, `closure`, `properties`, `source`: the catalogue
+    - `is_run` and `native_run`: the native plan
+    - `local_condition` and `lemma`: the brute force that the kernel is tested against
+    """
 
     _: KW_ONLY
-    max_gap: Duration | None = None
-    nulls: str = "skip"
+    max_gap: Duration | None = field(
+        default=None,
+        metadata=text_option("rows further apart are never in one frame", "DURATION", parse=as_duration),
+    )
+    nulls: str = field(default="skip", metadata=NULLS)
 
     closure: ClassVar[frozenset[Closure]] = frozenset()
     """The changes under which a candidate frame remains a candidate (definition 5)."""
     source: ClassVar[str] = ""
     """The paper and sections that define the scheme."""
     policies: ClassVar[tuple[str, ...]] = ("skip", "break", "error")
+    lemma: ClassVar[Literal[1, 2]] = 1
+    """The lemma that selects final frames among the candidates: 1, the maximal ones; 2, each from where the last ended,
+    the longest or, unless `is_maximal`, the shortest."""
 
     def __post_init__(self) -> None:
         if not is_one_of(self.nulls, self.policies):
-            raise SpecError(
-                f"nulls: {quoted(self.nulls)} is not a policy; it must be one of {', '.join(self.policies)}"
-            )
+            raise SpecError(f"nulls: expected one of {', '.join(self.policies)}, got {quoted(self.nulls)}")
         check_duration(self.max_gap, "max_gap")
 
     def __repr__(self) -> str:
@@ -89,6 +109,33 @@ class Scheme(ABC):
         'double_boundary'
         """
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+
+    @classmethod
+    def text_options(cls) -> dict[str, TextOption]:
+        """Return the options that can be written as text, by name."""
+        return {item.name: item.metadata["text"] for item in fields(cls) if "text" in item.metadata}
+
+    @classmethod
+    def required(cls) -> list[str]:
+        """Return the names of the options without a default."""
+        return [item.name for item in fields(cls) if not item.kw_only]
+
+    @classmethod
+    def main_option(cls) -> TextOption | None:
+        """Return how the scheme is written after its own flag; None if it is not on the command line and in SQL."""
+        required, declared = cls.required(), cls.text_options()
+        return declared[required[0]] if required and declared.keys() >= set(required) else None
+
+    @classmethod
+    def parse_main(cls, text: str, option: str) -> dict[str, Any]:
+        """Parse the text after the scheme's own flag into the options that have no default."""
+        name = cls.required()[0]
+        return {name: cls.text_options()[name].parse(text, option)}
+
+    @classmethod
+    def examples(cls) -> tuple[Scheme, ...]:
+        """Return an example of each variant, for the catalogue."""
+        return ()
 
     @property
     def fingerprint(self) -> str:
@@ -116,6 +163,27 @@ class Scheme(ABC):
     def is_run(self) -> bool:
         """Whether frames are maximal runs of rows with the same label, so that plain SQL can compute them."""
         return False
+
+    @property
+    def is_maximal(self) -> bool:
+        """Whether frames are maximal rather than minimal under the condition."""
+        return True
+
+    @property
+    def outside_label(self) -> Label | None:
+        """The label of the intervals outside all other frames, if these are frames too."""
+        return None
+
+    def native_run(self, inputs: Mapping[str, str]) -> NativeRun:
+        """Return the runs in Spark SQL, if `is_run`; `inputs` are the names in SQL of predicates and attributes."""
+        return NativeRun()
+
+    def local_condition(self, extent: Stream) -> Iterable[Label]:
+        """Return the labels under which rows are a candidate frame: none, one or more (definition 3).
+
+        This is the definition in plain Python, which the brute force tries on every interval of a stream.
+        """
+        raise NotImplementedError(f"{type(self).__name__} declares no local condition")
 
     @property
     def predicates(self) -> dict[str, Any]:
@@ -149,8 +217,7 @@ class Scheme(ABC):
         for name in self.attributes:
             if not is_number(types[name]):
                 raise TypeMismatchError(
-                    f"{type(self).__name__}: column {name!r} is of type {types[name]}; "
-                    "a framing attribute must be a number"
+                    f"{type(self).__name__}: expected a numeric column, got {name!r} of type {types[name]}"
                 )
         self.bind(clock, types)
 

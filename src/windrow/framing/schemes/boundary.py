@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +23,11 @@ from windrow.framing.records import (
     open_record,
 )
 from windrow.framing.schemes.base import Automaton, Closure, Property, Scheme
-from windrow.framing.schemes.grid import Grid, cells, check_grid
+from windrow.framing.schemes.grid import Grid, cell_sql, cells, check_grid, plain_cell
+from windrow.framing.schemes.native import NativeRun
+from windrow.framing.schemes.text import as_grid, text_option
+from windrow.framing.theory.intervals import Label
+from windrow.framing.theory.local import Stream
 from windrow.rows.clock import Clock
 
 
@@ -49,7 +53,11 @@ class Boundary(Scheme):
     Boundary({'x': 10.0, 'y': (0.0, 5.0, 20.0)})
     """
 
-    grid: Mapping[str, float | Sequence[float]]
+    grid: Mapping[str, float | Sequence[float]] = field(
+        metadata=text_option(
+            "runs in one cell, by width or break points", "GRID", "x=10,y=0:5:20", parse=as_grid, sql="map('x', 10.0)"
+        )
+    )
 
     source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.2"
     closure: ClassVar[frozenset[Closure]] = frozenset({"union", "sub-interval"})
@@ -61,6 +69,11 @@ class Boundary(Scheme):
     def __hash__(self) -> int:
         return hash((type(self), frozenset(self.grid.items()), self.max_gap, self.nulls))
 
+    @classmethod
+    def examples(cls) -> tuple[Scheme, ...]:
+        """Return cells by width."""
+        return (cls({"x": 10.0}),)
+
     @property
     def properties(self) -> frozenset[Property]:
         """Lemma 1 and propositions 1 and 2; every row is in exactly one frame."""
@@ -70,6 +83,15 @@ class Boundary(Scheme):
     def is_run(self) -> bool:
         """Always true: the label of a row is its cell."""
         return True
+
+    def native_run(self, inputs: Mapping[str, str]) -> NativeRun:
+        """Return the runs of one cell."""
+        return NativeRun(labels=tuple(cell_sql(inputs[name], grid) for name, grid in self.grids.items()))
+
+    def local_condition(self, extent: Stream) -> Iterable[Label]:
+        """Return the cell that all rows are in, if there is one."""
+        cells = {tuple(plain_cell(row.values[name], grid) for name, grid in self.grids.items()) for row in extent}
+        return cells if len(cells) == 1 else ()
 
     @property
     def attributes(self) -> tuple[str, ...]:

@@ -79,31 +79,43 @@ class Custom(Scheme):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.columns, Sequence) or isinstance(self.columns, str | bytes):
-            raise SpecError(f"Custom: columns must be a list of names, not {quoted(self.columns)}")
-        named = [name for name in self.columns if isinstance(name, str)]
-        if len(set(named)) < len(named):
-            raise SpecError(f"Custom: columns names one twice: {quoted(self.columns)}")
+            raise SpecError(f"Custom: columns: expected a list of names, got {quoted(self.columns)}")
+        names = [name for name in self.columns if isinstance(name, str)]
+        if len(set(names)) < len(names):
+            raise SpecError(f"Custom: columns: duplicate name in {quoted(self.columns)}")
         for option in ("open", "close", "update"):
             rule = getattr(self, option)
             if not callable(rule) and not (option == "update" and rule is None):
-                raise SpecError(f"Custom: {option} must be a function of a tuple and a state, not {quoted(rule)}")
+                raise SpecError(f"Custom: {option}: expected a function of a row and a state, got {quoted(rule)}")
         if not isinstance(self.state, Mapping):
             raise SpecError(
-                f"Custom: state must give each field a starting value, as in {{'high': 0.0}}, not {quoted(self.state)}"
+                f"Custom: state: expected initial values by field, e.g. {{'high': 0.0}}; got {quoted(self.state)}"
             )
         state = {}
         for name, value in self.state.items():
             if not isinstance(name, str) or not name.isidentifier():
-                raise SpecError(f"Custom: the state's field {quoted(name)} is no identifier")
-            known = not isinstance(value, bool) and isinstance(value, int | float)
-            if not known or value != value or (isinstance(value, int) and abs(value) > sys.float_info.max):
-                raise SpecError(f"Custom: the state's field {name!r} must start as a number, not {quoted(value)}")
+                raise SpecError(f"Custom: state: expected an identifier as the name of a field, got {quoted(name)}")
+            is_number = not isinstance(value, bool) and isinstance(value, int | float)
+            if not is_number or value != value or (isinstance(value, int) and abs(value) > sys.float_info.max):
+                raise SpecError(f"Custom: state: expected a number for field {name!r}, got {quoted(value)}")
             state[name] = float(value)
         for name in self.columns:
             if not check_attribute(name, "Custom").isidentifier() or name == "on":
-                raise SpecError(f"Custom: the functions could not read column {name!r} as an attribute; rename it")
+                raise SpecError(f"Custom: functions cannot read column {name!r} as an attribute; rename the column")
         object.__setattr__(self, "columns", tuple(self.columns))
         object.__setattr__(self, "state", state)
+
+    @classmethod
+    def examples(cls) -> tuple[Scheme, ...]:
+        """Return a scheme of two functions."""
+
+        def opens(t: Any, s: Any) -> bool:
+            return bool(t.x > 9)
+
+        def closes(t: Any, s: Any) -> bool:
+            return bool(t.x < 5)
+
+        return (cls(["x"], open=opens, close=closes),)
 
     def __hash__(self) -> int:
         return hash((type(self), self.columns, self.open, self.close, self.update, frozenset(self.state.items())))
@@ -152,12 +164,12 @@ class Custom(Scheme):
             try:
                 return int(step(batch, rows, state, groups, records, used, slots, max_gap))
             except NumbaError as error:
-                said = " ".join(str(error).split())
-                raise SpecError(f"{self!r}: a function cannot be compiled: {said[:300]}") from None
+                reason = " ".join(str(error).split())
+                raise SpecError(f"{self!r}: a function cannot be compiled: {reason[:300]}") from None
             except (ArithmeticError, ValueError, IndexError) as error:
                 raise DataError(
-                    f"{self!r}: a function fails on some row: {type(error).__name__}: {error}; let it "
-                    "look at what it divides by, or give such columns another value before"
+                    f"{self!r}: a function failed on a row: {type(error).__name__}: {error}; check divisors in the "
+                    "function, or replace such values beforehand"
                 ) from None
             except KeyError as name:
                 raise SpecError(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,10 @@ from windrow.framing.records import (
     open_record,
 )
 from windrow.framing.schemes.base import Automaton, Property, Scheme
+from windrow.framing.schemes.text import as_limits, text_option
+from windrow.framing.theory.intervals import Label
+from windrow.framing.theory.local import COMPARISONS, Stream
+from windrow.framing.theory.local import distance as plain_distance
 from windrow.rows.checks import check_attribute, check_limit
 from windrow.rows.clock import Clock
 
@@ -33,7 +37,7 @@ OPERATORS = ("<", "<=", ">", ">=")
 def check_operator(op: Any, scheme: str) -> None:
     """Reject anything but a comparison operator."""
     if not is_one_of(op, OPERATORS):
-        raise SpecError(f"{scheme}: {quoted(op)} is no operator; it must be one of {', '.join(OPERATORS)}")
+        raise SpecError(f"{scheme}: expected an operator ({', '.join(OPERATORS)}), got {quoted(op)}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,30 +65,54 @@ class Delta(Scheme):
     Delta({'dye': 0.05}, op='>', reference='first')
     """
 
-    limits: Mapping[str, float]
-    op: str = field(default="<=", kw_only=True)
-    reference: str = field(default="range", kw_only=True)
+    limits: Mapping[str, float] = field(
+        metadata=text_option(
+            "a new frame whenever a column moved by more", "LIMITS", "dye=0.05", parse=as_limits, sql="map('dye', 0.05)"
+        )
+    )
+    op: str = field(
+        default="<=", kw_only=True, metadata=text_option("how the movement is compared (default <=)", "{<,<=,>,>=}")
+    )
+    reference: str = field(
+        default="range", kw_only=True, metadata=text_option("what moves (default range)", "{range,first}")
+    )
 
     source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.3"
+    lemma: ClassVar[Literal[1, 2]] = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.limits, Mapping) or not self.limits:
-            raise SpecError(f"Delta wants a limit an attribute, as in {{'dye': 0.05}}, not {quoted(self.limits)}")
+            raise SpecError(f"Delta expects one limit per column, e.g. {{'dye': 0.05}}; got {quoted(self.limits)}")
         check_operator(self.op, "Delta")
         if not is_one_of(self.reference, ("range", "first")):
-            raise SpecError(f"reference: {quoted(self.reference)} is not known; it must be 'range' or 'first'")
+            raise SpecError(f"reference: expected 'range' or 'first', got {quoted(self.reference)}")
         limits = {
-            check_attribute(name, "Delta"): check_limit(limit, f"Delta: the limit of {name!r}")
+            check_attribute(name, "Delta"): check_limit(limit, f"Delta: limit of {name!r}")
             for name, limit in self.limits.items()
         }
         for name, limit in limits.items():
             if limit < 0 or (limit == 0 and self.op == "<"):
-                raise SpecError(f"Delta: the limit of {name!r} is {limit}; no frame can move by {self.op} that")
+                raise SpecError(f"Delta: limit of {name!r}: no frame can move by {self.op} {limit}")
         object.__setattr__(self, "limits", limits)
 
     def __hash__(self) -> int:
         return hash((type(self), frozenset(self.limits.items()), self.op, self.reference, self.max_gap, self.nulls))
+
+    @classmethod
+    def examples(cls) -> tuple[Scheme, ...]:
+        """Return maximal and minimal frames, and distances to the first row."""
+        return cls({"dye": 0.05}), cls({"dye": 0.05}, op=">"), cls({"dye": 0.05}, reference="first")
+
+    def local_condition(self, extent: Stream) -> Iterable[Label]:
+        """Compare the range, or the distance to the first row, with the limits: all must hold, or any if minimal."""
+        outcomes = []
+        for name, limit in self.limits.items():
+            values = [row.values[name] for row in extent]
+            references = values if self.reference == "range" else values[:1]
+            distances = [plain_distance(max(a, b), min(a, b)) for a in references for b in values]
+            outcomes.append(COMPARISONS[self.op](max(distances), limit))
+        return [()] if (all(outcomes) if self.is_maximal else any(outcomes)) else []
 
     @property
     def is_maximal(self) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import pyarrow as pa
@@ -23,7 +23,10 @@ from windrow.framing.records import (
     open_record,
 )
 from windrow.framing.schemes.base import Automaton, Closure, Property, Scheme
-from windrow.framing.schemes.grid import cells, check_grid
+from windrow.framing.schemes.grid import cells, check_grid, plain_cell
+from windrow.framing.schemes.text import as_grid, text_option
+from windrow.framing.theory.intervals import Label
+from windrow.framing.theory.local import Stream
 from windrow.rows.clock import Clock
 
 
@@ -48,7 +51,11 @@ class DoubleBoundary(Scheme):
     DoubleBoundary({'x': 10.0})
     """
 
-    grid: Mapping[str, float | Sequence[float]]
+    grid: Mapping[str, float | Sequence[float]] = field(
+        metadata=text_option(
+            "overlapping frames over two neighbouring cells", "GRID", "x=10", parse=as_grid, sql="map('x', 10.0)"
+        )
+    )
 
     source: ClassVar[str] = "Frames (2016), 3.2"
     closure: ClassVar[frozenset[Closure]] = frozenset({"sub-interval"})
@@ -57,10 +64,22 @@ class DoubleBoundary(Scheme):
         super().__post_init__()
         object.__setattr__(self, "grid", check_grid(self.grid, "DoubleBoundary"))
         if len(self.grid) != 1:
-            raise SpecError(f"DoubleBoundary frames by one attribute, not by {len(self.grid)}: {', '.join(self.grid)}")
+            raise SpecError(f"DoubleBoundary expects one attribute, got {len(self.grid)}: {', '.join(self.grid)}")
 
     def __hash__(self) -> int:
         return hash((type(self), frozenset(self.grid.items()), self.max_gap, self.nulls))
+
+    @classmethod
+    def examples(cls) -> tuple[Scheme, ...]:
+        """Return pairs of cells by width."""
+        return (cls({"x": 10.0}),)
+
+    def local_condition(self, extent: Stream) -> Iterable[Label]:
+        """Return the pairs of neighbouring cells that contain all rows, by their lower cell."""
+        ((name, grid),) = check_grid(self.grid, "DoubleBoundary").items()
+        cells = {plain_cell(row.values[name], grid) for row in extent}
+        lowest = min(cells)
+        return [(n,) for n in (lowest - 1, lowest) if cells <= {n, n + 1}]
 
     @property
     def properties(self) -> frozenset[Property]:

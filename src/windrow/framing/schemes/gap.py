@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -14,9 +14,13 @@ from windrow.errors import SpecError
 from windrow.framing.records import Batch, Groups, Records
 from windrow.framing.schemes.base import Automaton, Closure, Property, Scheme
 from windrow.framing.schemes.boundary import label_runs
+from windrow.framing.schemes.text import text_option
+from windrow.framing.theory.intervals import Label
+from windrow.framing.theory.local import Stream, are_close
 from windrow.rows.checks import check_duration
 from windrow.rows.clock import Clock
 from windrow.rows.duration import Duration
+from windrow.rows.text import as_duration
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,7 +38,9 @@ class Gap(Scheme):
     Gap('30 minutes')
     """
 
-    gap: Duration
+    gap: Duration = field(
+        metadata=text_option("sessions: a new frame after a silence", "DURATION", "30 minutes", parse=as_duration)
+    )
 
     source: ClassVar[str] = "sessions; Frames (2016), section 3 (local condition on the extent)"
     closure: ClassVar[frozenset[Closure]] = frozenset({"union", "sub-interval"})
@@ -42,8 +48,17 @@ class Gap(Scheme):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.gap is None:
-            raise SpecError("Gap wants the longest time between two tuples of a session, such as '30 minutes'")
+            raise SpecError("Gap expects the longest time between two rows of a session, e.g. '30 minutes'; got None")
         check_duration(self.gap, "gap")
+
+    @classmethod
+    def examples(cls) -> tuple[Scheme, ...]:
+        """Return sessions."""
+        return (cls("30 minutes"),)
+
+    def local_condition(self, extent: Stream) -> Iterable[Label]:
+        """Return the empty label if neighbours are at most the gap apart."""
+        return [()] if are_close(extent, self.gap) else []
 
     @property
     def properties(self) -> frozenset[Property]:

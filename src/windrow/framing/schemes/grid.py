@@ -12,6 +12,7 @@ import numpy.typing as npt
 from numba import njit
 
 from windrow.errors import SpecError, quoted
+from windrow.framing.schemes.native import literal
 from windrow.rows.checks import check_attribute, check_limit
 
 Grid: TypeAlias = float | tuple[float, ...]
@@ -28,22 +29,22 @@ def check_grid(grids: Any, scheme: str) -> dict[str, Grid]:
     """Return the validated width or break points per attribute."""
     if not isinstance(grids, Mapping) or not grids:
         raise SpecError(
-            f"{scheme} wants a width or break points an attribute, as in {{'x': 10.0}}, not {quoted(grids)}"
+            f"{scheme} expects a width or break points per attribute, e.g. {{'x': 10.0}}; got {quoted(grids)}"
         )
     return {check_attribute(name, scheme): _grid(name, grid, scheme) for name, grid in grids.items()}
 
 
 def _grid(name: str, grid: Any, scheme: str) -> Grid:
     if isinstance(grid, Sequence) and not isinstance(grid, str | bytes):
-        points = tuple(check_limit(point, f"{scheme}: a break point of {name!r}") for point in grid)
+        points = tuple(check_limit(point, f"{scheme}: break point of {name!r}") for point in grid)
         if not points or any(a >= b for a, b in pairwise(points)):
             raise SpecError(
-                f"{scheme}: the break points of {name!r} must be one or more in rising order, not {quoted(grid)}"
+                f"{scheme}: expected one or more break points of {name!r} in increasing order, got {quoted(grid)}"
             )
         return points
-    width = check_limit(grid, f"{scheme}: the width of {name!r}")
+    width = check_limit(grid, f"{scheme}: width of {name!r}")
     if width <= 0:
-        raise SpecError(f"{scheme}: the width of {name!r} must be above zero, not {quoted(grid)}")
+        raise SpecError(f"{scheme}: width of {name!r}: {quoted(grid)} must be greater than zero")
     return width
 
 
@@ -83,3 +84,38 @@ def _width_cells(values: Any, width: float) -> Any:
                 cell += 1
             out[i] = cell
     return out
+
+
+def cell_sql(value: str, grid: Grid) -> str:
+    """Return the cell of a value in Spark SQL, by the same definition as in the kernel.
+
+    >>> cell_sql("x", (0.0, 5.0))
+    'CAST(x > 0.0D AS BIGINT) + CAST(x > 5.0D AS BIGINT)'
+    """
+    if isinstance(grid, tuple):
+        return " + ".join(f"CAST({value} > {literal(point)} AS BIGINT)" for point in grid)
+    width = literal(float(grid))
+    is_near = f"abs({value} / {width}) <= {literal(FARTHEST_CELL)}"
+    near = f"ceil(CASE WHEN {is_near} THEN {value} / {width} ELSE 0.0D END)"
+    return f"""CASE
+        WHEN NOT ({is_near}) THEN CASE WHEN {value} > 0 THEN {literal(LARGEST_CELL)} ELSE {literal(SMALLEST_CELL)} END
+        WHEN ({near} - 1) * {width} >= {value} THEN {near} - 1
+        WHEN {near} * {width} < {value} THEN {near} + 1
+        ELSE {near} END"""
+
+
+def plain_cell(value: float, grid: Grid) -> int:
+    """Return the one cell that the definition of boundary frames assigns to a value, in plain Python."""
+    if not isinstance(grid, tuple) and abs(value / grid) > FARTHEST_CELL:
+        return LARGEST_CELL if value > 0 else SMALLEST_CELL
+    return next(n for n in _nearby_cells(value, grid) if _is_in_cell(value, grid, n))
+
+
+def _nearby_cells(value: float, grid: Grid) -> range:
+    return range(len(grid) + 1) if isinstance(grid, tuple) else range(int(value / grid) - 2, int(value / grid) + 3)
+
+
+def _is_in_cell(value: float, grid: Grid, n: int) -> bool:
+    if isinstance(grid, tuple):
+        return (n == 0 or grid[n - 1] < value) and (n == len(grid) or value <= grid[n])
+    return (n - 1) * grid < value <= n * grid

@@ -6,7 +6,7 @@ segmentation is that of "Framing systems II", extended to any minimum.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -31,11 +31,18 @@ from windrow.framing.records import (
     must_cut,
     open_record,
 )
-from windrow.framing.schemes.base import Automaton, Closure, Property, Scheme
+from windrow.framing.schemes.base import NULLS, Automaton, Closure, Property, Scheme
+from windrow.framing.schemes.native import NativeRun
+from windrow.framing.schemes.text import text_option
+from windrow.framing.theory.intervals import Label
+from windrow.framing.theory.local import Stream
+from windrow.framing.theory.local import distance as plain_distance
+from windrow.framing.theory.local import length as plain_length
 from windrow.predicates.parse import parse_predicate
 from windrow.rows.checks import check_count, check_duration
 from windrow.rows.clock import Clock
 from windrow.rows.duration import Duration
+from windrow.rows.text import as_duration, as_integer
 
 OFF, ON = 0, 1
 
@@ -74,12 +81,20 @@ class Threshold(Scheme):
     Threshold('speed < 40', min_duration='3 minutes')
     """
 
-    predicate: Any
-    min_count: int = field(default=1, kw_only=True)
-    min_duration: Duration | None = field(default=None, kw_only=True)
-    close: Any = field(default=None, kw_only=True)
-    segments: bool = field(default=False, kw_only=True)
-    nulls: str = field(default="false", kw_only=True)
+    predicate: Any = field(metadata=text_option("runs of rows that satisfy a condition", "PREDICATE", "speed < 40"))
+    min_count: int = field(
+        default=1, kw_only=True, metadata=text_option("drop runs of fewer rows", "N", parse=as_integer)
+    )
+    min_duration: Duration | None = field(
+        default=None,
+        kw_only=True,
+        metadata=text_option("drop shorter runs", "DURATION", "3 minutes", parse=as_duration),
+    )
+    close: Any = field(
+        default=None, kw_only=True, metadata=text_option("stay open until this holds (hysteresis)", "PREDICATE")
+    )
+    segments: bool = field(default=False, kw_only=True, metadata=text_option("also the frames between", ""))
+    nulls: str = field(default="false", kw_only=True, metadata=NULLS)
 
     source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.1; Capturing episodes (2012); Framing systems II"
     closure: ClassVar[frozenset[Closure]] = frozenset({"union"})
@@ -100,18 +115,44 @@ class Threshold(Scheme):
         columns = {name: str(value) for name in ("predicate", "close") if _is_column(value := getattr(self, name))}
         return {**self.__dict__, **columns}
 
+    @classmethod
+    def examples(cls) -> tuple[Scheme, ...]:
+        """Return plain episodes, hysteresis and segments."""
+        slow = "speed < 40"
+        return cls(slow), cls(slow, close="speed > 50"), cls(slow, segments=True)
+
     @property
     def properties(self) -> frozenset[Property]:
         """Lemma 1 and propositions 1 and 2; with segments, every row is in exactly one frame."""
         if self.segments:
             return frozenset({"unique", "drained", "maximal", "covering", "partitioning"})
-        known: set[Property] = {"unique", "drained", "maximal", "covering"}
-        return frozenset(known if self.max_gap is not None else known | {"separated"})
+        always: set[Property] = {"unique", "drained", "maximal", "covering"}
+        return frozenset(always if self.max_gap is not None else always | {"separated"})
 
     @property
     def is_run(self) -> bool:
         """Whether frames are plain episodes; hysteresis and segments look further back than one row."""
         return self.close is None and not self.segments
+
+    def native_run(self, inputs: Mapping[str, str]) -> NativeRun:
+        """Return the runs in which the predicate holds."""
+        return NativeRun(hit=inputs["hit"], min_count=self.min_count, min_duration=self.min_duration)
+
+    def local_condition(self, extent: Stream) -> Iterable[Label]:
+        """Check that all rows satisfy the predicate or, with hysteresis, the first does and none satisfies `close`."""
+        if self.close is None:
+            holds = all(row.values["hit"] for row in extent)
+        else:
+            holds = extent[0].values["hit"] and not any(row.values["stop"] for row in extent)
+        first, last = extent[0].on, extent[-1].on
+        lasts = self.min_duration is None or plain_distance(last, first) >= plain_length(self.min_duration, last)
+        if holds and lasts and len(extent) >= self.min_count:
+            yield (ON,) if self.segments else ()
+
+    @property
+    def outside_label(self) -> Label | None:
+        """The label of off segments."""
+        return (OFF,) if self.segments else None
 
     @property
     def predicates(self) -> dict[str, Any]:
@@ -156,7 +197,7 @@ def check_predicate(predicate: Any, option: str) -> None:
         parse_predicate(predicate, option)
     elif not _is_column(predicate):
         raise SpecError(
-            f"{option}: {quoted(predicate)} is neither a condition in SQL, such as 'speed < 40', nor a Spark Column"
+            f"{option}: expected a SQL condition such as 'speed < 40' or a Spark Column, got {quoted(predicate)}"
         )
 
 

@@ -2,7 +2,8 @@
 
 This is the oracle for the compiled kernels. A scheme's *local condition* defines which intervals of a stream are
 *candidate frames* (definition 3); *global conditions* select the *final frames* among them (definition 4). All of it is
-plain Python that tries every interval: clear rather than fast, and independent of the kernels.
+plain Python that tries every interval: clear rather than fast, and independent of the kernels. Each scheme declares its
+local condition, and the lemma by which final frames are selected.
 
 Two kinds of global conditions cover all schemes:
 
@@ -23,45 +24,14 @@ neighbouring rows of a frame, and rows with a missing attribute under `nulls="br
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from windrow.aggregates import AggregateFunction
 from windrow.errors import DataError
-from windrow.framing.schemes.aggregate import Aggregate
 from windrow.framing.schemes.base import Scheme
-from windrow.framing.schemes.boundary import Boundary
 from windrow.framing.schemes.custom import Custom
-from windrow.framing.schemes.delta import Delta
-from windrow.framing.schemes.double_boundary import DoubleBoundary
-from windrow.framing.schemes.gap import Gap
-from windrow.framing.schemes.grid import FARTHEST_CELL, LARGEST_CELL, SMALLEST_CELL, Grid
-from windrow.framing.schemes.threshold import Threshold
 from windrow.framing.theory.intervals import Interval, Label, covered, is_covering, is_maximal, possible_frames
-from windrow.rows.clock import LARGEST
-from windrow.rows.duration import Duration, parse_duration
-
-COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-
-
-class StreamTuple(NamedTuple):
-    """One row of a group: its `on`, the scheme's inputs by name, and whether it breaks frames."""
-
-    on: float
-    values: Mapping[str, Any]
-    breaks: bool = False
-
-
-Stream: TypeAlias = Sequence[StreamTuple]
-"""The rows of one group in order (definition 1, bounded)."""
+from windrow.framing.theory.local import Stream, StreamRow, are_close
 
 
 class Frame(NamedTuple):
@@ -78,7 +48,7 @@ class Frame(NamedTuple):
         return Interval(self.members[0], self.members[-1], self.label)
 
 
-def settle_nulls(scheme: Scheme, stream: Stream) -> list[StreamTuple]:
+def settle_nulls(scheme: Scheme, stream: Stream) -> list[StreamRow]:
     """Apply the scheme's policy for null and NaN values: rows are left out, marked, or read as false."""
     settled = []
     for on, values, _ in stream:
@@ -90,14 +60,15 @@ def settle_nulls(scheme: Scheme, stream: Stream) -> list[StreamTuple]:
             continue
         if scheme.nulls == "false":
             values = {**values, **dict.fromkeys(missing, False)}
-        settled.append(StreamTuple(on, values, bool(missing) and scheme.nulls == "break"))
+        settled.append(StreamRow(on, values, bool(missing) and scheme.nulls == "break"))
     return settled
 
 
 def final_frames(scheme: Scheme, stream: Stream) -> list[Frame]:
     """Return the frames of a stream whose nulls are settled, in the order of their numbers (definition 4).
 
-    >>> ticks = [StreamTuple(i, {"hit": i != 2}) for i in range(4)]
+    >>> from windrow.framing.schemes import Threshold
+    >>> ticks = [StreamRow(i, {"hit": i != 2}) for i in range(4)]
     >>> for frame in final_frames(Threshold("hit"), ticks):
     ...     print(frame)
     Frame(members=(0, 1), closed_at=2, complete=True, label=())
@@ -105,7 +76,7 @@ def final_frames(scheme: Scheme, stream: Stream) -> list[Frame]:
     """
     if isinstance(scheme, Custom):
         return _by_logical_operator(scheme, stream)
-    if isinstance(scheme, Delta | Aggregate):
+    if scheme.lemma == 2:
         return _from_the_left(scheme, stream)
     candidates = candidate_frames(scheme, stream)
     maximal = [candidate for candidate in candidates if is_maximal([candidate], candidates)]
@@ -120,11 +91,12 @@ def candidate_frames(scheme: Scheme, stream: Stream) -> set[Interval]:
     candidates = {
         Interval(first, last, label)
         for first, last, _ in within_gap
-        for label in _labels(scheme, stream[first : last + 1])
+        for label in scheme.local_condition(stream[first : last + 1])
     }
-    if isinstance(scheme, Threshold) and scheme.segments:
-        episodes = covered(candidates)
-        candidates |= {Interval(i.first, i.last, (0,)) for i in within_gap if episodes.isdisjoint(i.extent)}
+    if scheme.outside_label is not None:
+        inside = covered(candidates)
+        outside = [i for i in within_gap if inside.isdisjoint(i.extent)]
+        candidates |= {Interval(i.first, i.last, scheme.outside_label) for i in outside}
     return candidates
 
 
@@ -133,120 +105,16 @@ def _frame(interval: Interval, stream: Stream, *, complete: bool = True, ends_it
     return Frame(tuple(interval.extent), closed_at if closed_at < len(stream) else None, complete, interval.label)
 
 
-# Local conditions.
-
-
 def _keep_together(scheme: Scheme, extent: Stream) -> bool:
     """Return whether rows may share a frame: none breaks it, and no neighbours are too far apart."""
-    breaks = any(t.breaks for t in extent)
-    return not breaks and (scheme.max_gap is None or _are_close(extent, scheme.max_gap))
-
-
-def _are_close(extent: Stream, gap: Duration) -> bool:
-    """Return whether no two neighbours are further apart than a gap."""
-    return all(distance(b.on, a.on) <= length(gap, b.on) for a, b in pairwise(extent))
-
-
-def distance(later: float, earlier: float) -> float:
-    """Return the distance between two values: 0 for equal infinities, and at most `LARGEST` for integers."""
-    apart = 0 if later == earlier else later - earlier
-    return min(apart, LARGEST) if isinstance(apart, int) else apart
-
-
-def length(duration: Duration, on: float) -> float:
-    """Return a duration as a number on the clock of `on`, in its unit or microseconds; integers at most `LARGEST`."""
-    number = duration if isinstance(duration, int | float) else parse_duration(duration)
-    return min(number, LARGEST) if isinstance(on, int) else number
-
-
-def _labels(scheme: Scheme, extent: Stream) -> Iterable[Label]:
-    """Return the labels under which an extent satisfies the local condition, if any."""
-    match scheme:
-        case Threshold():
-            return [(1,) if scheme.segments else ()] if _is_episode(scheme, extent) else []
-        case Boundary():
-            cells = {tuple(_cell(t.values[name], grid) for name, grid in scheme.grid.items()) for t in extent}
-            return cells if len(cells) == 1 else []
-        case DoubleBoundary():
-            ((name, grid),) = scheme.grid.items()
-            cells_of_one = {_cell(t.values[name], grid) for t in extent}
-            lowest = min(cells_of_one)
-            return [(n,) for n in (lowest - 1, lowest) if cells_of_one <= {n, n + 1}]
-        case Gap():
-            return [()] if _are_close(extent, scheme.gap) else []
-        case Delta():
-            return [()] if _has_moved(scheme, extent) else []
-        case Aggregate():
-            return [()] if _has_reached(scheme, extent) else []
-    raise NotImplementedError(f"there is no local condition for {scheme!r}")
-
-
-def _is_episode(scheme: Threshold, extent: Stream) -> bool:
-    """Return whether all rows satisfy the predicate or, with hysteresis, the first does and none satisfies `close`."""
-    if scheme.close is None:
-        holds = all(t.values["hit"] for t in extent)
-    else:
-        holds = extent[0].values["hit"] and not any(t.values["stop"] for t in extent)
-    first, last = extent[0].on, extent[-1].on
-    lasts = scheme.min_duration is None or distance(last, first) >= length(scheme.min_duration, last)
-    return bool(holds and lasts and len(extent) >= scheme.min_count)
-
-
-def _cell(value: float, grid: Any) -> int:
-    """Return the one cell that the definition of boundary frames assigns to a value."""
-    if not isinstance(grid, tuple) and abs(value / grid) > FARTHEST_CELL:
-        return LARGEST_CELL if value > 0 else SMALLEST_CELL
-    return next(n for n in _nearby_cells(value, grid) if _is_in_cell(value, grid, n))
-
-
-def _nearby_cells(value: float, grid: Grid) -> range:
-    return range(len(grid) + 1) if isinstance(grid, tuple) else range(int(value / grid) - 2, int(value / grid) + 3)
-
-
-def _is_in_cell(value: float, grid: Grid, n: int) -> bool:
-    if isinstance(grid, tuple):
-        return (n == 0 or grid[n - 1] < value) and (n == len(grid) or value <= grid[n])
-    return (n - 1) * grid < value <= n * grid
-
-
-def _has_moved(scheme: Delta, extent: Stream) -> bool:
-    """Compare the range, or the distance to the first row, with the limits: all must hold, or any if minimal."""
-    compares = COMPARISONS[scheme.op]
-    outcomes = []
-    for name, limit in scheme.limits.items():
-        values = [t.values[name] for t in extent]
-        references = values if scheme.reference == "range" else values[:1]
-        distances = [distance(max(a, b), min(a, b)) for a in references for b in values]
-        outcomes.append(compares(max(distances), limit))
-    return all(outcomes) if scheme.is_maximal else any(outcomes)
-
-
-def _has_reached(scheme: Aggregate, extent: Stream) -> bool:
-    """Return whether the aggregate is past the limit; for maximal frames, whether the running aggregate never is."""
-    compares = COMPARISONS[scheme.op]
-    values = [tuple(t.values[name] for name in scheme.aggregate.columns) or (0.0,) for t in extent]
-    running = [aggregated(scheme.aggregate, values[: n + 1]) for n in range(len(values))]
-    if scheme.is_maximal:
-        return all(result is None or compares(result, scheme.limit) for result in running)
-    return running[-1] is not None and compares(running[-1], scheme.limit)
-
-
-def aggregated(aggregate: AggregateFunction, values: Sequence[tuple[float, ...]]) -> float | None:
-    """Return the aggregate of some rows by its own uncompiled functions, or None if it is undefined."""
-    if len(values) < aggregate.needs:
-        return None
-    kind, options = type(aggregate), aggregate.last_arguments(integral=False)
-    state = aggregate.zero_state(False)
-    for value in values:
-        state = kind.add(state, *value, *options)
-    result: float = kind.finish(state, *options)
-    return None if math.isnan(result) else result
+    breaks = any(row.breaks for row in extent)
+    return not breaks and (scheme.max_gap is None or are_close(extent, scheme.max_gap))
 
 
 # Global conditions of lemma 2.
 
 
-def _from_the_left(scheme: Delta | Aggregate, stream: Stream) -> list[Frame]:
+def _from_the_left(scheme: Scheme, stream: Stream) -> list[Frame]:
     """Return the longest (or shortest) candidate from the first row on, then from the row after it, and so on.
 
     If no candidate starts at a row: for maximal frames, the row is left out. For minimal frames, the rows up to the end
@@ -279,13 +147,13 @@ def _by_logical_operator(scheme: Custom, stream: Stream) -> list[Frame]:
     frames: list[Frame] = []
     state = SimpleNamespace(**scheme.state)
     members: list[int] = []
-    for i, t in enumerate(stream):
-        if members and not _keep_together(scheme, [stream[members[-1]], t]):
+    for i, row in enumerate(stream):
+        if members and not _keep_together(scheme, [stream[members[-1]], row]):
             frames.append(Frame(tuple(members), i, complete=False))
             members = []
-        if t.breaks:
+        if row.breaks:
             continue
-        seen = SimpleNamespace(on=t.on, **{name: t.values[name] for name in scheme.columns})
+        seen = SimpleNamespace(on=row.on, **{name: row.values[name] for name in scheme.columns})
         if members and scheme.close(seen, state):
             frames.append(Frame(tuple(members), i))
             members = []

@@ -3,6 +3,8 @@
 One window over the ordered rows of a group counts the places where a run breaks. The rows between two breaks form a
 frame, which one aggregation summarizes. Columns that the user does not select are never computed: Catalyst prunes
 `closed_at` and `frame` together with their window functions.
+
+The scheme declares its labels and conditions in SQL (`Scheme.native_run`), so this module knows no particular scheme.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from pyspark.sql.types import StructType
 
 from windrow.aggregates import AggregateFunction, Count, First, Last, Max, Mean, Min, Stddev, Sum, Variance
 from windrow.framing.query import FrameQuery
-from windrow.framing.schemes import Boundary, Gap, Scheme, Threshold
-from windrow.framing.schemes.grid import FARTHEST_CELL, LARGEST_CELL, SMALLEST_CELL, Grid
+from windrow.framing.schemes import Scheme
+from windrow.framing.schemes.native import NativeRun
 from windrow.rows import wire
 from windrow.spark.plans.clock import as_number, distance
 from windrow.spark.plans.sums import whole_sum
@@ -36,7 +38,9 @@ def why_not_native(request: FrameQuery) -> str | None:
     for name, aggregate in request.agg.items():
         if type(aggregate) not in _AGGREGATES:
             what = (
-                f"{aggregate!r}, which Spark has no exact equal of" if aggregate.builtin else "a user-defined aggregate"
+                f"{aggregate!r}, which has no exact equivalent in Spark"
+                if aggregate.builtin
+                else "a user-defined aggregate"
             )
             return f"agg {name!r} is {what}"
     return None
@@ -45,42 +49,45 @@ def why_not_native(request: FrameQuery) -> str | None:
 def native_frames(df: DataFrame, request: FrameQuery, schema: StructType) -> DataFrame:
     """Compute frames with one ROWS window and one aggregation."""
     keys = [f"__{wire.key(i)}" for i in range(len(request.by))]
-    runs = _runs(_tuples(df, request, keys), request, keys)
-    frames = _summed(runs, request, keys).where(_qualifies(request))
+    run = request.scheme.native_run(_inputs(request.scheme))
+    runs = _runs(_rows(df, request, keys), request, run, keys)
+    frames = _summed(runs, request, keys).where(_qualifies(request, run))
     number = F.row_number().over(Window.partitionBy(*keys).orderBy(_RUN)) - 1
     return frames.withColumn("__frame", number.cast("bigint")).select(
         *(column(at).alias(name) for at, name in zip(_result_columns(request, keys), schema.names, strict=True))
     )
 
 
-def _tuples(df: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
+def _inputs(scheme: Scheme) -> dict[str, str]:
+    """Return the internal names of the scheme's predicates and attributes."""
+    predicates = {name: f"__p{i}" for i, name in enumerate(scheme.predicates)}
+    return predicates | {name: f"__{wire.attribute(i)}" for i, name in enumerate(scheme.attributes)}
+
+
+def _rows(df: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
     """Select what the query reads, under internal names: the keys, then all columns that order the rows, in that order.
 
-    `__hit` separates rows that can be in a frame from rows that only end one.
+    Ties are ordered as the kernel orders them: by the predicates, the attributes, and the values of the aggregates.
     """
     scheme = request.scheme
+    truths = [condition(predicate) for predicate in scheme.predicates.values()]
     attributes = [column(name).cast("double") for name in scheme.attributes]
-    hit, takes_part = _hit(scheme, attributes)
     chosen = [column(name).alias(key) for name, key in zip(request.by, keys, strict=True)]
     chosen += [column(request.on).alias("__on")]
     chosen += [column(name).alias(f"__{wire.tie(i)}") for i, name in enumerate(request.order_by)]
-    # Ties are ordered as the kernel orders them: by attributes, or by the predicate if there is one.
-    chosen += [attribute.alias(f"__{wire.attribute(i)}") for i, attribute in enumerate(attributes)] + [
-        hit.alias("__hit")
-    ]
+    chosen += [F.coalesce(truth, F.lit(False)).alias(f"__p{i}") for i, truth in enumerate(truths)]
+    chosen += [attribute.alias(f"__{wire.attribute(i)}") for i, attribute in enumerate(attributes)]
     chosen += [_value(request, a).alias(f"__{wire.value(j)}") for j, a in enumerate(request.agg.values()) if a.columns]
-    return (df if takes_part is None else df.where(takes_part)).select(*chosen)
+    if scheme.nulls == "break":
+        return df.select(*chosen, _all_present(truths, attributes).alias("__present"))
+    # With nulls="error" nothing is missing here, and with nulls="false" a missing truth is false.
+    return df.where(_all_present(truths if scheme.nulls == "skip" else [], attributes)).select(*chosen)
 
 
-def _hit(scheme: Scheme, attributes: list[Column]) -> tuple[Column, Column | None]:
-    """Return whether a row can be in a frame, and whether it takes part at all (None: all do), by the null policy."""
-    if isinstance(scheme, Threshold):
-        truth = condition(scheme.predicate)
-        return F.coalesce(truth, F.lit(False)), truth.isNotNull() if scheme.nulls == "skip" else None
-    if not attributes:
-        return F.lit(True), None
-    present = reduce(and_, (attribute.isNotNull() & ~F.isnan(attribute) for attribute in attributes))
-    return (present, None) if scheme.nulls == "break" else (F.lit(True), present)
+def _all_present(truths: list[Column], attributes: list[Column]) -> Column:
+    present = [truth.isNotNull() for truth in truths]
+    present += [attribute.isNotNull() & ~F.isnan(attribute) for attribute in attributes]
+    return reduce(and_, present, F.lit(True))
 
 
 def _value(request: FrameQuery, aggregate: AggregateFunction) -> Column:
@@ -88,44 +95,42 @@ def _value(request: FrameQuery, aggregate: AggregateFunction) -> Column:
     return value.cast("double") if pa.types.is_decimal(request.types[aggregate.column]) else value
 
 
-def _runs(tuples: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
+def _runs(rows: DataFrame, request: FrameQuery, run: NativeRun, keys: list[str]) -> DataFrame:
     """Return the rows that are in runs, each with the number of its run."""
-    scheme = request.scheme
-    order = tuples.columns[len(keys) :]
+    order = rows.columns[len(keys) :]
     window = Window.partitionBy(*keys).orderBy(*order)
+    hit = F.expr(run.hit)
+    rows = rows.withColumn("__hit", hit & column("__present") if request.scheme.nulls == "break" else hit)
     breaks = ~column("__hit")
-    labels: list[str] = []
-    if isinstance(scheme, Boundary):
-        for i, (name, grid) in enumerate(scheme.grids.items()):
-            labels.append(f"__cell{i}")
-            tuples = tuples.withColumn(labels[-1], cell(column(f"__{wire.attribute(i)}"), grid).alias(f"cell_{name}"))
-    for label in labels:
-        breaks = breaks | ~column(label).eqNullSafe(F.lag(label).over(window))
-    longest = scheme.gap if isinstance(scheme, Gap) else None
-    for gap, option in ((longest, "gap"), (scheme.max_gap, "max_gap")):
-        if gap is not None:
-            on = as_number(column("__on"), request.clock)
-            apart = distance(on, F.lag(on).over(window), request.clock)
-            breaks = breaks | F.coalesce(apart > F.lit(request.clock.at_most(gap, option)), F.lit(False))
-    if labels or longest is not None or scheme.max_gap is not None:
-        tuples = tuples.withColumn("__breaks", breaks)
+    labels = {f"__label{i}": F.expr(label) for i, label in enumerate(run.labels)}
+    for name, label in labels.items():
+        rows = rows.withColumn(name, label)
+        breaks = breaks | ~column(name).eqNullSafe(F.lag(name).over(window))
+    longest = request.scheme.longest_gap(request.clock)
+    is_limited = longest < request.clock.greatest
+    if is_limited:
+        on = as_number(column("__on"), request.clock)
+        apart = distance(on, F.lag(on).over(window), request.clock)
+        breaks = breaks | F.coalesce(apart > F.lit(longest), F.lit(False))
+    if labels or is_limited:
+        rows = rows.withColumn("__breaks", breaks)
         breaks = column("__breaks")
-    rows = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    run = F.sum(F.when(breaks, 1).otherwise(0)).over(rows)
-    return tuples.withColumn(_RUN, run).withColumn(_NEXT, F.lead("__on").over(window)).where("__hit")
+    so_far = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    number = F.sum(F.when(breaks, 1).otherwise(0)).over(so_far)
+    return rows.withColumn(_RUN, number).withColumn(_NEXT, F.lead("__on").over(window)).where("__hit")
 
 
 def _summed(runs: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
     """Aggregate the rows into one row per run."""
-    cells = [n for n in runs.columns if n.startswith("__cell")]
+    labels = [name for name in runs.columns if name.startswith("__label")]
     last_of_group = F.count(_NEXT) < F.count(F.lit(1))
-    order = F.struct(*(n for n in runs.columns if n.startswith(("__on", "__tie", "__hit", "__a", "__v"))))
+    order = F.struct(*(name for name in runs.columns if name.startswith(("__on", "__tie", "__p", "__a", "__v"))))
     sums = [
         F.min("__on").alias("__start"),
         F.max("__on").alias("__end"),
         F.when(last_of_group, F.lit(None)).otherwise(F.max(_NEXT)).alias("__closed_at"),
         F.count(F.lit(1)).alias("__count"),
-        *(F.max(name).alias(name) for name in cells),
+        *(F.max(name).alias(name) for name in labels),
     ]
     for j, aggregate in enumerate(request.agg.values()):
         value = column(f"__{wire.value(j)}") if aggregate.columns else F.lit(1)
@@ -139,35 +144,21 @@ def _aggregated(aggregate: AggregateFunction, value: Column, order: Column, requ
     return _AGGREGATES[type(aggregate)](value, order)
 
 
-def _qualifies(request: FrameQuery) -> Column:
-    scheme = request.scheme
+def _qualifies(request: FrameQuery, run: NativeRun) -> Column:
     enough = F.lit(True)
-    if isinstance(scheme, Threshold):
-        if scheme.min_count > 1:
-            enough = enough & (column("__count") >= scheme.min_count)
-        if scheme.min_duration is not None:
-            least = request.clock.at_least(scheme.min_duration, "min_duration")
-            end, start = (as_number(column(name), request.clock) for name in ("__end", "__start"))
-            enough = enough & (distance(end, start, request.clock) >= F.lit(least))
+    if run.min_count > 1:
+        enough = enough & (column("__count") >= run.min_count)
+    if run.min_duration is not None:
+        least = request.clock.at_least(run.min_duration, "min_duration")
+        end, start = (as_number(column(name), request.clock) for name in ("__end", "__start"))
+        enough = enough & (distance(end, start, request.clock) >= F.lit(least))
     return enough
 
 
 def _result_columns(request: FrameQuery, keys: list[str]) -> list[str]:
-    cells = [f"__cell{i}" for i in range(len(request.scheme.extras))]
+    labels = [f"__label{i}" for i in range(len(request.scheme.extras))]
     results = [f"__r{j}" for j in range(len(request.agg))]
-    return [*keys, "__frame", "__start", "__end", "__closed_at", "__count", "__complete", *cells, *results]
-
-
-def cell(value: Column, grid: Grid) -> Column:
-    """Return the cell of a value, by the same definition as in the kernel."""
-    if isinstance(grid, tuple):
-        return reduce(lambda total, point: total + (value > point).cast("bigint"), grid, F.lit(0).cast("bigint"))
-    width = F.lit(float(grid))
-    inside = F.abs(value / width) <= F.lit(FARTHEST_CELL)
-    near = F.ceil(F.when(inside, value / width).otherwise(0.0))
-    below, above = (near - 1) * width >= value, near * width < value
-    far = F.when(value > 0, F.lit(LARGEST_CELL)).otherwise(F.lit(SMALLEST_CELL))
-    return F.when(~inside, far).when(below, near - 1).when(above, near + 1).otherwise(near)
+    return [*keys, "__frame", "__start", "__end", "__closed_at", "__count", "__complete", *labels, *results]
 
 
 _AGGREGATES: dict[type[AggregateFunction], Callable[[Column, Column], Column]] = {

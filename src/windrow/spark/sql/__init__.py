@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.udtf import UserDefinedTableFunction
 
+from windrow.framing.schemes import SCHEME_REGISTRY
 from windrow.spark.arguments import check_spark
+from windrow.spark.modules import import_modules
 from windrow.spark.sessions import check_session
-from windrow.spark.sql import functions
+from windrow.spark.sql.functions import handler_of
 
 __all__ = ["register_sql"]
 
-HANDLERS = {
-    "threshold_frames": functions.ThresholdFrames,
-    "boundary_frames": functions.BoundaryFrames,
-    "delta_frames": functions.DeltaFrames,
-    "aggregate_frames": functions.AggregateFrames,
-    "gap_frames": functions.GapFrames,
-}
 
-
-def register_sql(spark: SparkSession) -> None:
+def register_sql(spark: SparkSession, modules: Sequence[str] = ()) -> None:
     """Register table functions that make frames available in the SQL of a session.
 
     Parameters
     ----------
     spark
         The session; Spark Connect works too. The workers' Python needs Windrow.
+    modules
+        Modules with schemes and aggregates of your own, as dotted names or paths of `.py` files. A scheme
+        `CountRuns` becomes the function `count_runs_frames`, an aggregate `Span` the call `span(speed)`. The modules
+        are sent to the workers. Those of installed packages that declare entry points need not be named here.
 
     Notes
     -----
@@ -37,6 +36,7 @@ def register_sql(spark: SparkSession) -> None:
 
         threshold_frames(TABLE(t), predicate =>, close =>, min_count =>, min_duration =>, segments =>, ...)
         boundary_frames(TABLE(t), grid =>, ...)
+        double_boundary_frames(TABLE(t), grid =>, ...)
         delta_frames(TABLE(t), limits =>, op =>, reference =>, ...)
         aggregate_frames(TABLE(t), aggregate =>, op =>, limit =>, ...)
         gap_frames(TABLE(t), gap =>, ...)
@@ -78,8 +78,10 @@ def register_sql(spark: SparkSession) -> None:
     """
     check_spark(spark)
     check_session(spark)
-    for name, handler in HANDLERS.items():
-        spark.udtf.register(name, _table_function(spark, handler))
+    import_modules(modules, "modules")
+    for name, kind in SCHEME_REGISTRY.classes().items():
+        if kind.main_option() is not None:
+            spark.udtf.register(f"{name}_frames", _table_function(spark, handler_of(kind)))
 
 
 def _table_function(spark: SparkSession, handler: type) -> UserDefinedTableFunction:

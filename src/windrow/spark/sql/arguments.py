@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -14,62 +13,48 @@ from pyspark.sql.types import CalendarIntervalType, Row, StructType, YearMonthIn
 from pyspark.sql.udtf import AnalyzeArgument
 
 from windrow.aggregates import AggregateFunction
-from windrow.aggregates.text import as_call
-from windrow.errors import SpecError, quoted
-from windrow.framing.schemes import Aggregate, Boundary, Delta, Gap, Scheme, Threshold
-
-CALL = re.compile(
-    r"\s*+(?P<function>\w++)\s*+\(\s*+"
-    r"(?:`(?P<quoted>(?:[^`]|``)++)`\s*+(?:,(?P<rest>[^()`]*+))?|(?P<plain>[^()`]*+))\)\s*+"
-)
+from windrow.aggregates.text import AGGREGATE_REGISTRY, as_aggregates
+from windrow.errors import SpecError
+from windrow.framing.schemes import Scheme
+from windrow.rows.text import as_columns
 
 ANALYSER = "pyspark.sql.worker.analyze_udtf"
 """The program in which Spark runs `analyze`."""
 
-OF_EVERY_SCHEME = ("max_gap", "nulls")
-OF_EVERY_CALL = ("on", "by", "order_by", "agg", *OF_EVERY_SCHEME)
+OF_EVERY_CALL = ("on", "by", "order_by", "agg")
+"""The arguments that every table function has, besides those of its scheme."""
 
 
 @dataclass(frozen=True)
 class TableFunction:
-    """The signature of a table function: required arguments, each with an example, and the names of optional ones."""
+    """The table function of a scheme. Its arguments are those that the scheme declares."""
 
-    name: str
-    make: Callable[..., Scheme]
-    required: Mapping[str, str]
-    optional: tuple[str, ...] = ()
+    kind: type[Scheme]
+    aggregates: tuple[type[AggregateFunction], ...] = ()
+    """Aggregates of imported modules. Spark calls `analyze` in another process, which has not imported them."""
 
     @property
-    def options(self) -> tuple[str, ...]:
+    def name(self) -> str:
+        """The name in SQL."""
+        return f"{self.kind.name()}_frames"
+
+    @property
+    def options(self) -> list[str]:
         """The names of all arguments after the table."""
-        return (*OF_EVERY_CALL[:1], *self.required, *self.optional, *OF_EVERY_CALL[1:])
+        return list(dict.fromkeys(["on", *self.kind.required(), *OF_EVERY_CALL, *self.kind.text_options()]))
 
     @property
     def example(self) -> str:
         """An example call, for errors."""
-        given = ", ".join(f"{name} => {value}" for name, value in {"on": "'ts'", **self.required}.items())
-        return f"{self.name}(TABLE(readings), {given})"
+        declared = self.kind.text_options()
+        required = {name: declared[name].sql_example for name in self.kind.required()}
+        arguments = ", ".join(f"{name} => {value}" for name, value in {"on": "'ts'", **required}.items())
+        return f"{self.name}(TABLE(readings), {arguments})"
 
-
-FUNCTIONS = {
-    made.name: made
-    for made in (
-        TableFunction(
-            "threshold_frames",
-            Threshold,
-            {"predicate": "'speed < 40'"},
-            ("close", "min_count", "min_duration", "segments"),
-        ),
-        TableFunction("boundary_frames", Boundary, {"grid": "map('x', 10.0)"}),
-        TableFunction("delta_frames", Delta, {"limits": "map('dye', 0.05)"}, ("op", "reference")),
-        TableFunction(
-            "aggregate_frames",
-            lambda aggregate, **rest: Aggregate(as_aggregate(aggregate, "aggregate"), **rest),
-            {"aggregate": "'sum(volume)'", "op": "'>'", "limit": "100"},
-        ),
-        TableFunction("gap_frames", Gap, {"gap": "'30 minutes'"}),
-    )
-}
+    def make_scheme(self, options: Mapping[str, Any]) -> Scheme:
+        """Return the scheme of a call."""
+        declared = self.kind.text_options()
+        return self.kind(**{name: declared[name].parse(value, name) for name, value in options.items()})
 
 
 @dataclass(frozen=True)
@@ -88,37 +73,37 @@ def read_call(
     function: TableFunction, positional: Sequence[AnalyzeArgument], named: Mapping[str, AnalyzeArgument]
 ) -> Call:
     """Parse the arguments of a call, or reject them."""
+    AGGREGATE_REGISTRY.adopt(function.aggregates)
     table = _table(function, positional)
     options = {name.lower(): _value(name, argument) for name, argument in named.items()}
     options = {name: value for name, value in options.items() if value is not None}
     for name in options:
         if name not in function.options:
-            raise SpecError(f"{function.name} has no option {name!r}; it has {', '.join(function.options)}")
-    for name in ("on", *function.required):
+            raise SpecError(f"{function.name} has no argument {name!r}; available: {', '.join(function.options)}")
+    for name in ("on", *function.kind.required()):
         if name not in options:
-            raise SpecError(f"{function.name} wants {name}, as in {function.example}")
-    given = {name: value for name, value in options.items() if name not in OF_EVERY_CALL or name in OF_EVERY_SCHEME}
+            raise SpecError(f"{function.name} requires {name}, e.g. {function.example}")
     return Call(
         table,
-        function.make(**given),
+        function.make_scheme({name: value for name, value in options.items() if name not in OF_EVERY_CALL}),
         options["on"],
         as_columns(options.get("by"), "by"),
         as_columns(options.get("order_by"), "order_by"),
-        as_aggregates(options.get("agg")),
+        as_aggregates(options.get("agg"), "agg"),
     )
 
 
 def _table(function: TableFunction, positional: Sequence[AnalyzeArgument]) -> StructType:
     if len(positional) != 1 or not positional[0].isTable or not isinstance(positional[0].dataType, StructType):
-        raise SpecError(f"{function.name} wants a table first and all else by name, as in {function.example}")
+        raise SpecError(f"{function.name} expects a table, then all arguments by name, e.g. {function.example}")
     return positional[0].dataType
 
 
 def _value(name: str, argument: AnalyzeArgument) -> Any:
     if argument.isTable:
-        raise SpecError(f"{name}: a table comes first and without a name, as in TABLE(readings)")
+        raise SpecError(f"{name}: expected the table as the first argument, without a name: TABLE(readings)")
     if not argument.isConstantExpression:
-        raise SpecError(f"{name}: its value must be a constant, known before the query runs")
+        raise SpecError(f"{name}: expected a constant, whose value is known before the query runs")
     if isinstance(argument.dataType, YearMonthIntervalType | CalendarIntervalType):
         raise SpecError(
             f"{name}: expected a text such as '30 days' or an interval of days and smaller units, got an interval of "
@@ -155,52 +140,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: plain(value[name]) for name in sorted(value, key=str)}
     return [plain(item) for item in value] if isinstance(value, list) else value
-
-
-def as_columns(given: Any, option: str) -> list[Any] | None:
-    """Return the columns named in a comma-separated string or in an array.
-
-    >>> as_columns("road, lane", "by"), as_columns(["a, b"], "by")
-    (['road', 'lane'], ['a, b'])
-    """
-    if given is None or isinstance(given, list):
-        return given
-    if not isinstance(given, str):
-        raise SpecError(
-            f"{option}: {quoted(given)} is no name of a column; write 'road', 'road, lane' or array('road')"
-        )
-    names = [name.strip() for name in given.split(",")]
-    if not all(names):
-        raise SpecError(f"{option}: {quoted(given)} names an empty column; write names with commas between them")
-    return names
-
-
-def as_aggregates(given: Any) -> dict[str, AggregateFunction]:
-    """Return aggregates by result name.
-
-    >>> as_aggregates({"cars": "sum(volume)", "n": "count()"})
-    {'cars': sum('volume'), 'n': count()}
-    """
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise SpecError(
-            f"agg: {quoted(given)} is no map from result name to aggregate; write map('cars', 'sum(volume)')"
-        )
-    return {name: as_aggregate(text, f"agg {name!r}") for name, text in given.items()}
-
-
-def as_aggregate(text: Any, option: str) -> AggregateFunction:
-    """Parse an aggregate that is written as a call.
-
-    >>> as_aggregate("mean(`water temperature`)", "aggregate")
-    mean('water temperature')
-    >>> as_aggregate("quantile(`water temperature`, 0.9)", "aggregate")
-    quantile('water temperature', 0.9)
-    """
-    found = CALL.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
-        raise SpecError(f"{option}: {quoted(text)} is no aggregate of a column; write it like 'sum(volume)'")
-    if found["quoted"]:
-        return as_call(found["function"], (found["rest"] or "").strip(), option, found["quoted"].replace("``", "`"))
-    return as_call(found["function"], found["plain"], option)

@@ -10,17 +10,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from pyspark import cloudpickle
 from pyspark.errors import PySparkValueError
 from pyspark.sql import DataFrame
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, OrderingColumn, PartitioningColumn
 
+from windrow.aggregates.text import AGGREGATE_REGISTRY
 from windrow.errors import WindrowError
 from windrow.framing.query import FrameQuery, frames_table
+from windrow.framing.schemes import Scheme
 from windrow.rows.ordering import read_in_order
 from windrow.rows.query import Reader
 from windrow.spark.framing import result_schema
 from windrow.spark.resolve.frames import resolve
-from windrow.spark.sql.arguments import FUNCTIONS, TableFunction, accept_intervals, read_call
+from windrow.spark.sql.arguments import TableFunction, accept_intervals, read_call
 from windrow.spark.sql.predicates import Table, check_predicate
 from windrow.spark.sql.rows import as_rows, as_table, quoted, select_rows
 
@@ -33,7 +36,8 @@ BUCKETS = 256
 class Framing(AnalyzeResult):
     """The result of `analyze`, passed on to the tasks."""
 
-    request: FrameQuery | None = None
+    query: bytes = b""
+    """The `FrameQuery`. Spark pickles this object, and pickle alone cannot send classes of imported modules."""
 
 
 def analyze_call(
@@ -65,7 +69,7 @@ def _framing(
         partitionBy=[PartitioningColumn(f"pmod(hash({keys}), {BUCKETS})")] if keys else [],
         orderBy=[OrderingColumn(quoted(request.on))],
         select=[one.column for one in selected],
-        request=request,
+        query=cloudpickle.dumps(request),  # type: ignore[no-untyped-call]
     )
 
 
@@ -73,8 +77,7 @@ class Frames:
     """The base of all table functions: rows in, frames out, in memory that does not grow with the size of a group."""
 
     def __init__(self, framing: Framing) -> None:
-        assert framing.request is not None
-        self._request = framing.request
+        self._request: FrameQuery = cloudpickle.loads(framing.query)
         self._selected, self._layout = select_rows(self._request)
         self._reader = Reader(self._request, self._layout)
         self._framer = self._request.framer()
@@ -104,46 +107,11 @@ class Frames:
         return as_rows(frames_table(self._request, self._reader.directory.keys(), closed))
 
 
-class ThresholdFrames(Frames):
-    """The table function `threshold_frames`."""
+def handler_of(kind: type[Scheme]) -> type[Frames]:
+    """Return the class behind the table function of a scheme. It is sent to Spark's processes, scheme included."""
+    function = TableFunction(kind, tuple(AGGREGATE_REGISTRY.imported.values()))
 
-    @staticmethod
     def analyze(*table: AnalyzeArgument, **options: AnalyzeArgument) -> Framing:
-        """Resolve a call."""
-        return analyze_call(FUNCTIONS["threshold_frames"], table, options)
+        return analyze_call(function, table, options)
 
-
-class BoundaryFrames(Frames):
-    """The table function `boundary_frames`."""
-
-    @staticmethod
-    def analyze(*table: AnalyzeArgument, **options: AnalyzeArgument) -> Framing:
-        """Resolve a call."""
-        return analyze_call(FUNCTIONS["boundary_frames"], table, options)
-
-
-class DeltaFrames(Frames):
-    """The table function `delta_frames`."""
-
-    @staticmethod
-    def analyze(*table: AnalyzeArgument, **options: AnalyzeArgument) -> Framing:
-        """Resolve a call."""
-        return analyze_call(FUNCTIONS["delta_frames"], table, options)
-
-
-class AggregateFrames(Frames):
-    """The table function `aggregate_frames`."""
-
-    @staticmethod
-    def analyze(*table: AnalyzeArgument, **options: AnalyzeArgument) -> Framing:
-        """Resolve a call."""
-        return analyze_call(FUNCTIONS["aggregate_frames"], table, options)
-
-
-class GapFrames(Frames):
-    """The table function `gap_frames`."""
-
-    @staticmethod
-    def analyze(*table: AnalyzeArgument, **options: AnalyzeArgument) -> Framing:
-        """Resolve a call."""
-        return analyze_call(FUNCTIONS["gap_frames"], table, options)
+    return type(f"{kind.__name__}Frames", (Frames,), {"analyze": staticmethod(analyze)})
