@@ -1,27 +1,29 @@
 """The frames of one group's rows, straight from the definitions of the schemes: plain Python, row by row.
 
 This module shares nothing with the kernels. `max_gap` and breaking rows cut the stream into blocks; within a block,
-each scheme is just its definition. Integers are Python's, so no difference overflows. The difference of equal floats,
-including infinities, is zero.
+each scheme is just its definition, in a module of its own in `fuzz.schemes`. Integers are Python's, so no difference
+overflows. The difference of equal floats, including infinities, is zero.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from itertools import pairwise
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
-from fuzz import rules
+from hypothesis import strategies as st
+
+import windrow as wr
 from fuzz.predicates import evaluate
-from fuzz.results import ANYTHING, Near, Overflow, by_definition
 from fuzz.tables import is_nan
 
 COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 Row = dict[str, Any]
+Length = Callable[[random.Random], Any]
+"""Draws a duration."""
 
 
 class Undecided(Exception):
@@ -49,45 +51,88 @@ class Settled:
     row: Row
     on: Any
     breaks: bool
-    hit: bool = True
-    stop: bool = False
+    truths: dict[str, bool]
     values: tuple[float, ...] = ()
 
 
-def attributes(scheme: dict[str, Any]) -> list[str]:
-    """Return the columns whose numbers a scheme reads."""
-    name, args = scheme["name"], scheme["args"]
-    if name in ("Boundary", "DoubleBoundary", "Delta"):
-        return list(args[0])
-    if name == "Aggregate":
-        return [column for column in (args[0].partition(" ")[2],) if column]
-    return ["x"] if name == "Custom" else []
+@dataclass(frozen=True)
+class Spec:
+    """A scheme in plain values, which can be printed and shrunk."""
+
+    args: list[Any]
+    options: dict[str, Any]
 
 
-def conditions(scheme: dict[str, Any]) -> dict[str, str]:
-    """Return the predicates that a scheme reads."""
-    if scheme["name"] != "Threshold":
+class Definition(ABC):
+    """A scheme by its definition: how it is drawn and built, what it reads, and its frames in a block of rows.
+
+    The module of a scheme defines one subclass and one instance of it, named `DEFINITION`.
+    """
+
+    kind: ClassVar[type[wr.Scheme]]
+    weight: ClassVar[int] = 1
+    """How often the fuzzer draws it, compared with others."""
+    weight_of_runs: ClassVar[int] = 0
+    """The same among schemes whose frames are runs of one label."""
+    nulls: ClassVar[str] = "skip"
+    """The default policy for nulls."""
+    policies: ClassVar[tuple[str, ...]] = ("skip", "break", "break")
+    """The policies that the fuzzer draws, besides `"error"`."""
+
+    @abstractmethod
+    def draw(self, rng: random.Random, length: Length, *, runs: bool) -> Spec:
+        """Draw the scheme's own options; with `runs`, its frames are runs of one label."""
+
+    @abstractmethod
+    def frames(self, spec: Spec, rows: Sequence[Settled], block: range, length: Any) -> list[Frame]:
+        """Return the frames in a block, in the order of their numbers."""
+
+    @abstractmethod
+    def strategy(self) -> st.SearchStrategy[wr.Scheme]:
+        """Return random schemes over the predicates `hit` and `stop` and the attributes `x` and `y`, for Hypothesis."""
+
+    @abstractmethod
+    def queries(self) -> dict[str, wr.Scheme]:
+        """Return schemes by name that every engine must frame alike, over the columns `x` and `v` of `cases.table`."""
+
+    def build(self, spec: Spec) -> wr.Scheme:
+        """Build the scheme that plain values stand for."""
+        return self.kind(*spec.args, **spec.options)
+
+    def attributes(self, spec: Spec) -> list[str]:
+        """Return the columns whose numbers the scheme reads."""
+        return []
+
+    def conditions(self, spec: Spec) -> dict[str, str]:
+        """Return the predicates that the scheme reads."""
         return {}
-    close = scheme["options"].get("close")
-    return {"hit": scheme["args"][0]} | ({"stop": close} if close else {})
 
+    def settle(self, spec: Spec, rows: Sequence[Row], on: str) -> list[Settled]:
+        """Return the rows that take part, according to the policy for nulls."""
+        policy = spec.options.get("nulls", self.nulls)
+        settled = []
+        for row in rows:
+            truths = {name: evaluate(text, row) for name, text in self.conditions(spec).items()}
+            values = [row[name] for name in self.attributes(spec)]
+            missing = any(truth is None for truth in truths.values()) or any(v is None or is_nan(v) for v in values)
+            if missing and policy == "error":
+                raise Refused
+            if missing and policy == "skip":
+                continue
+            floats = tuple(0.0 if v is None else float(v) for v in values)
+            plain = {name: bool(truth) for name, truth in truths.items()}
+            settled.append(Settled(row, row[on], missing and policy == "break", plain, floats))
+        return settled
 
-def settle(scheme: dict[str, Any], rows: Sequence[Row], on: str) -> list[Settled]:
-    """Return the rows that take part, according to the policy for nulls."""
-    policy = scheme["options"].get("nulls", "false" if scheme["name"] == "Threshold" else "skip")
-    settled = []
-    for row in rows:
-        truths = {name: evaluate(text, row) for name, text in conditions(scheme).items()}
-        values = [row[name] for name in attributes(scheme)]
-        missing = any(truth is None for truth in truths.values()) or any(v is None or is_nan(v) for v in values)
-        if missing and policy == "error":
-            raise Refused
-        if missing and policy == "skip":
-            continue
-        floats = tuple(0.0 if v is None else float(v) for v in values)
-        taken = {name: bool(truth) for name, truth in truths.items()}
-        settled.append(Settled(row, row[on], missing and policy == "break", **taken, values=floats))
-    return settled
+    def all_frames(self, spec: Spec, rows: Sequence[Settled], length: Any) -> list[Frame]:
+        """Return all frames in order of their numbers; `length` converts an option's duration to clock units."""
+        frames: list[Frame] = []
+        for block in blocks(rows, length(spec.options.get("max_gap"))):
+            frames += self.frames(spec, rows, block, length)
+        for frame in frames:
+            if frame.closed is not None and frame.closed >= len(rows):
+                frame.closed = None
+        return frames
 
 
 def distance(a: Any, b: Any) -> Any:
@@ -97,108 +142,23 @@ def distance(a: Any, b: Any) -> Any:
 
 def blocks(rows: Sequence[Settled], gap: Any) -> list[range]:
     """Return the ranges of rows between breaks and gaps that are too long."""
-    found, begin = [], 0
+    ranges, begin = [], 0
     for i, row in enumerate(rows):
         apart = i > begin and gap is not None and distance(rows[i - 1].on, row.on) > gap
         if row.breaks or apart:
-            found.append(range(begin, i))
+            ranges.append(range(begin, i))
             begin = i + 1 if row.breaks else i
-    return [block for block in [*found, range(begin, len(rows))] if len(block)]
+    return [block for block in [*ranges, range(begin, len(rows))] if len(block)]
 
 
-def frames(scheme: dict[str, Any], rows: Sequence[Settled], length: Any) -> list[Frame]:
-    """Return all frames in order of their numbers; `length` converts an option's duration to clock units."""
-    options = scheme["options"]
-    gap = length(options.get("max_gap"))
-    if scheme["name"] == "Custom":
-        return _custom(scheme, rows, gap)
-    found: list[Frame] = []
-    for block in blocks(rows, gap):
-        found += _IN_BLOCK[scheme["name"]](scheme, rows, block, length)
-    if scheme["name"] == "DoubleBoundary":
-        found.sort(key=lambda frame: (frame.members[0], frame.label))
-    for frame in found:
-        if frame.closed is not None and frame.closed >= len(rows):
-            frame.closed = None
-    return found
-
-
-def _whole(first: int, last: int, **more: Any) -> Frame:
+def whole(first: int, last: int, **more: Any) -> Frame:
     """Return the frame from the first to the last row, ended by the row after it."""
     return Frame(list(range(first, last + 1)), last + 1, **more)
 
 
-def _episodes(scheme: dict[str, Any], rows: Sequence[Settled], block: range, length: Any) -> list[Frame]:
-    options = scheme["options"]
-    runs: list[list[int]] = []
-    is_open = False
-    for i in block:
-        row = rows[i]
-        closes = "close" in options and options["close"] is not None
-        stays = is_open and (not row.stop if closes else row.hit)
-        if stays:
-            runs[-1].append(i)
-        else:
-            is_open = row.hit and not row.stop
-            if is_open:
-                runs.append([i])
-    least = length(options.get("min_duration"))
-    episodes = [
-        run
-        for run in runs
-        if len(run) >= options.get("min_count", 1)
-        and (least is None or distance(rows[run[0]].on, rows[run[-1]].on) >= least)
-    ]
-    if not options.get("segments"):
-        return [_whole(run[0], run[-1]) for run in episodes]
-    found = [_whole(run[0], run[-1], label=(1,)) for run in episodes]
-    bounds = [block.start - 1, *(i for run in episodes for i in (run[0], run[-1])), block.stop]
-    for a, b in zip(bounds[::2], bounds[1::2], strict=True):
-        if b - a > 1:
-            found.append(_whole(a + 1, b - 1, label=(0,)))
-    return sorted(found, key=lambda frame: frame.members[0])
-
-
-def cell(value: float, grid: Any) -> int:
-    """Return the cell of a value: `(n-1)w < a <= nw`, or `b[i-1] < a <= b[i]`; it saturates beyond 64 bits."""
-    if isinstance(grid, list):
-        return sum(point < value for point in grid)
-    if abs(value) > grid * 9.0e18:
-        return 2**63 - 1 if value > 0 else -(2**63) + 1
-    if abs(value) > grid * 2**50:
-        raise Undecided
-    near = round(value / grid)
-    return next(n for n in range(near - 2, near + 3) if (n - 1) * grid < value <= n * grid)
-
-
-def _boundary(scheme: dict[str, Any], rows: Sequence[Settled], block: range, length: Any) -> list[Frame]:
-    grids = list(scheme["args"][0].values())
-    labels = {i: tuple(map(cell, rows[i].values, grids)) for i in block}
-    starts = [i for i in block if i == block.start or labels[i] != labels[i - 1]]
-    return [_whole(a, b - 1, label=labels[a]) for a, b in pairwise([*starts, block.stop])]
-
-
-def _double(scheme: dict[str, Any], rows: Sequence[Settled], block: range, length: Any) -> list[Frame]:
-    ((_, grid),) = scheme["args"][0].items()
-    cells = {i: max(cell(rows[i].values[0], grid), -(2**63) + 1) for i in block}
-    found = []
-    for lower in sorted({n for c in cells.values() for n in (c - 1, c)}):
-        inside = [i for i in block if cells[i] in (lower, lower + 1)]
-        starts = [i for i in inside if i - 1 not in inside]
-        ends = [i for i in inside if i + 1 not in inside]
-        found += [_whole(a, b, label=(lower,)) for a, b in zip(starts, ends, strict=True)]
-    return found
-
-
-def _gap(scheme: dict[str, Any], rows: Sequence[Settled], block: range, length: Any) -> list[Frame]:
-    longest = length(scheme["args"][0])
-    starts = [i for i in block if i == block.start or distance(rows[i - 1].on, rows[i].on) > longest]
-    return [_whole(a, b - 1) for a, b in pairwise([*starts, block.stop])]
-
-
-def _from_the_left(rows: Sequence[Settled], block: range, holds: Any, maximal: bool) -> list[Frame]:
+def from_the_left(rows: Sequence[Settled], block: range, holds: Any, maximal: bool) -> list[Frame]:
     """Return consecutive frames; `holds` returns whether the condition holds for a range of rows, or None."""
-    found: list[Frame] = []
+    frames: list[Frame] = []
     begin = block.start
     while begin < block.stop:
         end = begin
@@ -206,90 +166,20 @@ def _from_the_left(rows: Sequence[Settled], block: range, holds: Any, maximal: b
             while end < block.stop and holds(range(begin, end + 1)) is not False:
                 end += 1
             if end > begin:
-                found.append(_whole(begin, end - 1))
+                frames.append(whole(begin, end - 1))
             begin = max(end, begin + 1)
         else:
             while end < block.stop and holds(range(begin, end + 1)) is not True:
                 end += 1
             if end < block.stop:
-                found.append(Frame(list(range(begin, end + 1)), end))
+                frames.append(Frame(list(range(begin, end + 1)), end))
             else:
-                found.append(_whole(begin, end - 1, complete=False))
+                frames.append(whole(begin, end - 1, complete=False))
             begin = end + 1
-    return found
+    return frames
 
 
-def _delta(scheme: dict[str, Any], rows: Sequence[Settled], block: range, length: Any) -> list[Frame]:
-    op = scheme["options"].get("op", "<=")
-    maximal, compare = op in ("<", "<="), COMPARE[op]
-    limits = [float(limit) for limit in scheme["args"][0].values()]
-    to_first = scheme["options"].get("reference") == "first"
-
-    def holds(extent: range) -> bool:
-        outcomes = []
-        for j, limit in enumerate(limits):
-            values = [rows[i].values[j] for i in extent]
-            # Relative to the first row: rows before the last were close enough, or the frame would have ended.
-            moved = distance(values[0], values[-1]) if to_first else distance(min(values), max(values))
-            outcomes.append(compare(moved, limit))
-        return all(outcomes) if maximal else any(outcomes)
-
-    return _from_the_left(rows, block, holds, maximal)
-
-
-def _aggregate(scheme: dict[str, Any], rows: Sequence[Settled], block: range, length: Any) -> list[Frame]:
-    name, op, limit = scheme["args"]
-    column = name.partition(" ")[2]
-    maximal = op in ("<", "<=")
-
-    def holds(extent: range) -> bool | None:
-        values = [{column: rows[i].values[0] if column else 0.0} for i in extent]
-        try:
-            result = by_definition(name, values)
-        except Overflow:
-            raise Undecided from None
-        if result is ANYTHING:
-            raise Undecided
-        within = 0.0
-        if isinstance(result, Near):
-            result, within = result.value, result.within
-        if result is None or is_nan(result):
-            return None
-        if within and abs(Fraction(result) - Fraction(limit)) <= 1000 * within:
-            raise Undecided
-        return bool(COMPARE[op](result, limit))
-
-    return _from_the_left(rows, block, holds, maximal)
-
-
-def _custom(scheme: dict[str, Any], rows: Sequence[Settled], gap: Any) -> list[Frame]:
-    rule = rules.RULES[scheme["args"][0]]
-    state = SimpleNamespace(**rule["state"])
-    found: list[Frame] = []
-    members: list[int] = []
-    for i, row in enumerate(rows):
-        if members and (row.breaks or (gap is not None and distance(rows[members[-1]].on, row.on) > gap)):
-            found.append(Frame(members, i, complete=False))
-            members = []
-        if row.breaks:
-            continue
-        seen = SimpleNamespace(on=row.on, x=row.values[0])
-        if members and rule["close"](seen, state):
-            found.append(Frame(members, i))
-            members = []
-        if members:
-            if "update" not in rule or rule["update"](seen, state):
-                members.append(i)
-        elif rule["open"](seen, state):
-            members = [i]
-    return [*found, *([Frame(members, None, complete=False)] if members else [])]
-
-
-_IN_BLOCK = {
-    "Threshold": _episodes,
-    "Boundary": _boundary,
-    "DoubleBoundary": _double,
-    "Gap": _gap,
-    "Delta": _delta,
-    "Aggregate": _aggregate,
-}
+def sometimes(rng: random.Random, options: dict[str, Any], name: str, p: float, value: Callable[[], Any]) -> None:
+    """Set an option with probability `p`."""
+    if rng.random() < p:
+        options[name] = value()

@@ -12,9 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from fuzz import definition, draw, schemes
+from fuzz import draw, schemes
 from fuzz.case import Mismatch, NotACase
-from fuzz.definition import Refused, Undecided
+from fuzz.definition import Frame, Refused, Settled, Undecided
+from fuzz.predicates import evaluate
 from fuzz.results import Overflow, aggregate, agrees, by_definition
 from fuzz.tables import ARROW, dictionaries, spark_key, table
 from windrow.errors import DataError
@@ -93,14 +94,14 @@ def in_order(parts: dict[str, Any], rows: Sequence[Sequence[Any]] | None = None)
         raise NotACase
     columns = ["t", *parts["order_by"]]
     scheme = parts.get("scheme")
-    conditions = definition.conditions(scheme) if scheme else {}
-    attributes = definition.attributes(scheme) if scheme else []
+    conditions = schemes.conditions(scheme) if scheme else {}
+    attributes = schemes.attributes(scheme) if scheme else []
     values = [name.partition(" ")[2] for name in parts["agg"]]
 
     def key(row: Sequence[Any]) -> list[Any]:
         named = dict(zip(names, row, strict=True))
         keys = [spark_key(named[name]) for name in columns]
-        keys += [spark_key(definition.evaluate(text, named)) for text in conditions.values()]
+        keys += [spark_key(evaluate(text, named)) for text in conditions.values()]
         keys += [spark_key(None if named[a] is None else float(named[a])) for a in attributes]
         return keys + [spark_key(named[v]) for v in values if v]
 
@@ -124,7 +125,7 @@ class ExpectedFrames:
 
     def _of_group(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
         try:
-            settled = definition.settle(self.parts["scheme"], rows, "t")
+            settled = schemes.settle(self.parts["scheme"], rows, "t")
             return [self._row(k, frame, settled) for k, frame in enumerate(self._frames(settled))]
         except Undecided:
             return None
@@ -132,10 +133,10 @@ class ExpectedFrames:
             self.fails = True
             return None
 
-    def _frames(self, settled: list[definition.Settled]) -> list[definition.Frame]:
-        return definition.frames(self.parts["scheme"], settled, draw.seconds)
+    def _frames(self, settled: list[Settled]) -> list[Frame]:
+        return schemes.frames(self.parts["scheme"], settled, draw.seconds)
 
-    def _row(self, number: int, frame: definition.Frame, settled: list[definition.Settled]) -> dict[str, Any]:
+    def _row(self, number: int, frame: Frame, settled: list[Settled]) -> dict[str, Any]:
         rows = [settled[i].row for i in frame.members]
         row = {
             "frame": number,

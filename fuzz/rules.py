@@ -30,6 +30,21 @@ def closes_every_third(t, s):  # noqa: D103
     return s.seen % 3 == 0
 
 
+def closes_at_half_or_late(t, s):  # noqa: D103
+    return t.x <= s.high / 2 or t.on - s.opened > 6
+
+
+def opens_far_above(t, s):  # noqa: D103
+    if t.x > s.high + 0.5:
+        s.high = t.x
+        return True
+    return False
+
+
+def closes_far_below(t, s):  # noqa: D103
+    return t.x < s.high - 1.0
+
+
 RULES: dict[str, dict[str, Any]] = {
     "highs": {
         "open": opens_at_new_high,

@@ -27,7 +27,8 @@ settings.register_profile("core", max_examples=120, **COMMON)
 settings.register_profile("thorough", max_examples=3000, **COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "core"))
 
-SUPPORT = str(Path(__file__).parent / "support")
+IMPORTED = [str(Path(__file__).parent / "support"), str(Path(__file__).parents[1])]
+"""Where tests import modules of their own from, besides what is installed."""
 
 LONGEST = (
     "test_cli_stream",
@@ -69,8 +70,8 @@ def spark() -> Iterator[SparkSession]:
     import windrow as wr
     from short_session import SETTINGS
 
-    # Spark's workers must find the functions of `cases.py`, as they must find any module of a user's own.
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SUPPORT, os.environ.get("PYTHONPATH")]))
+    # Spark's workers must find the functions of `cases.py` and `fuzz`, as they must find any module of a user's own.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [*IMPORTED, os.environ.get("PYTHONPATH")]))
     session = wr.session(config=SETTINGS)
     yield session
     session.stop()

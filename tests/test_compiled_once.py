@@ -18,6 +18,7 @@ from windrow.rows.clock import Clock
 from windrow.framing.framer import Framer
 from windrow.rows.groups import Directory
 from windrow.rows.query import RowBatch
+from windrow.framing.schemes import SCHEMES
 from windrow.testing import example_aggregate
 from windrow.windows.gather import Gatherer
 from windrow.windows.query import WindowOptions, WindowQuery
@@ -27,20 +28,16 @@ from windrow.rows.roles import Roles
 def column(numbers):
     return Values(np.array(numbers), np.empty(0, np.bool_))
 
-INPUTS = {"hit": column([True, False, True]), "stop": column([False, True, False]), "x": column([1.0, 5.0, 2.0])}
-INPUTS["y"] = INPUTS["x"]
-SCHEMES = [
-    wr.Threshold("hit"),
+EXAMPLES = [
+    *(scheme for kind in SCHEMES if kind is not wr.Custom for scheme in kind.examples()),
     wr.Threshold("hit", close="stop", segments=True),
-    wr.Boundary({"x": 2.0}),
-    wr.Delta({"x": 2.0}),
-    wr.DoubleBoundary({"x": 2.0}),
-    wr.Gap(1),
     *(wr.Aggregate(example_aggregate(kind), ">", 3) for kind in (wr.sum, wr.covariance, wr.rank)),
 ]
-for scheme in SCHEMES:
-    framer = Framer(scheme, Clock.of(pa.int64(), "on"), {"x": pa.float64(), "y": pa.float64()}, [])
-    inputs = {name: INPUTS[name] for name in (*scheme.predicates, *scheme.attributes)}
+for scheme in EXAMPLES:
+    types = {name: pa.float64() for name in scheme.attributes}
+    framer = Framer(scheme, Clock.of(pa.timestamp("us"), "on"), types, [])
+    inputs = {name: column([1.0, 5.0, 2.0]) for name in scheme.attributes}
+    inputs |= {name: column([name == "hit", False, name != "hit"]) for name in scheme.predicates}
     framer.process(RowBatch(np.zeros(3, np.int64), np.arange(3), inputs, []))
     framer.finish()
 for kind in BUILTIN:

@@ -12,7 +12,7 @@ import pytest
 
 import windrow as wr
 from bad_values import BAD
-from streams import CUSTOM_RULES
+from fuzz.rules import RULES
 from windrow.aggregates.base import name_of
 from windrow.errors import SpecError, WindrowError
 from windrow.synopses import Accuracy, BiasedReservoir, KLLPanes, Retention, TwoStacks
@@ -23,7 +23,7 @@ HUGE = 10**400
 
 
 def rules(**changed: Any) -> dict[str, Any]:
-    return {**CUSTOM_RULES[0], **changed}
+    return {**RULES["highs"], **changed}
 
 
 def incomplete_aggregate() -> wr.AggregateFunction:
@@ -92,7 +92,7 @@ REFUSED: list[tuple[Callable[[], Any], list[str]]] = [
     (lambda: wr.Boundary(10), ["Boundary", "10"]),
     (lambda: wr.Boundary({"": 1}), ["Boundary", "''"]),
     (lambda: wr.Boundary({3: 1}), ["Boundary", "3"]),
-    (lambda: wr.Boundary({"x": 0}), ["'x'", "0", "above zero"]),
+    (lambda: wr.Boundary({"x": 0}), ["'x'", "0", "greater than zero"]),
     (lambda: wr.Boundary({"x": -2}), ["'x'", "-2"]),
     (lambda: wr.Boundary({"x": math.nan}), ["'x'", "nan"]),
     (lambda: wr.Boundary({"x": math.inf}), ["'x'", "inf"]),
@@ -100,8 +100,8 @@ REFUSED: list[tuple[Callable[[], Any], list[str]]] = [
     (lambda: wr.Boundary({"x": "wide"}), ["'x'", "'wide'"]),
     (lambda: wr.Boundary({"x": True}), ["'x'", "True"]),
     (lambda: wr.Boundary({"x": []}), ["'x'", "[]"]),
-    (lambda: wr.Boundary({"x": [1, 1]}), ["'x'", "[1, 1]", "rising"]),
-    (lambda: wr.Boundary({"x": [2, 1]}), ["'x'", "[2, 1]", "rising"]),
+    (lambda: wr.Boundary({"x": [1, 1]}), ["'x'", "[1, 1]", "increasing"]),
+    (lambda: wr.Boundary({"x": [2, 1]}), ["'x'", "[2, 1]", "increasing"]),
     (lambda: wr.Boundary({"x": [1, math.nan]}), ["'x'", "nan"]),
     (lambda: wr.Boundary({"x": [0, "1"]}), ["'x'", "'1'"]),
     (lambda: wr.DoubleBoundary({}), ["DoubleBoundary", "{}"]),
@@ -190,7 +190,7 @@ REFUSED: list[tuple[Callable[[], Any], list[str]]] = [
         for edges in ([], [1, 1], [2, 1], [0, math.inf], ["a"], "ab", 5, [True])
     ),
     *(
-        (lambda kind=kind: wr.Aggregate(example_aggregate(kind), ">", 1), ["Aggregate: ", "one number", "fixed size"])
+        (lambda kind=kind: wr.Aggregate(example_aggregate(kind), ">", 1), ["Aggregate: ", "a number", "fixed size"])
         for kind in wr.aggregates.BUILTIN
         if kind.form != "numbers"
     ),

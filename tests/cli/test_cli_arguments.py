@@ -161,7 +161,7 @@ def test_a_wrong_option_is_one_line_and_exit_code_2(
     [
         ([], "COMMAND"),
         (["frame"], "invalid choice: 'frame'"),
-        (FRAMES, "one of the arguments --threshold"),
+        (FRAMES, "one of the arguments --aggregate --boundary"),
         ([*FRAMES, "--gap", "5", "--threshold", "x > 1"], "not allowed with argument"),
         (["frames", "loops.parquet", "--gap", "5"], "--on"),
         ([*FRAMES, "--gap", "5", "--plan", "magic"], "invalid choice: 'magic'"),

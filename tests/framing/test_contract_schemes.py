@@ -17,22 +17,9 @@ from hypothesis import strategies as st
 
 import streams
 import windrow as wr
-from streams import (
-    FEWER,
-    FLOAT,
-    INTEGER,
-    SPECIFICATIONS,
-    TYPES,
-    Row,
-    Sample,
-    Span,
-    Trail,
-    framed,
-    rows_of,
-    samples,
-    traffic,
-    tuples_of,
-)
+from fuzz import rules
+from fuzz.schemes import QUERIES, SPECIFICATIONS
+from streams import FEWER, FLOAT, INTEGER, TYPES, Row, Sample, Span, Trail, framed, rows_of, samples, traffic, tuples_of
 from windrow.errors import TypeMismatchError
 from windrow.framing.framer import Framer, Frames
 from windrow.framing.schemes import SCHEMES
@@ -150,24 +137,16 @@ def test_groups_end_or_are_forgotten_one_by_one(kind: type[wr.Scheme], data: st.
     assert_same([rows[g] for g in others], alone(scheme, clock, [groups[g] for g in others]))
 
 
-EXAMPLES: dict[type[wr.Scheme], wr.Scheme] = {
-    wr.Aggregate: wr.Aggregate(wr.sum("x"), ">", 100, max_gap=3),
-    wr.Boundary: wr.Boundary({"x": 10, "y": [0, 5]}, nulls="break"),
-    wr.Custom: wr.Custom(["x"], **streams.CUSTOM_RULES[0], max_gap=2, nulls="break"),
-    wr.Delta: wr.Delta({"x": 0.05}, op=">", reference="first"),
-    wr.DoubleBoundary: wr.DoubleBoundary({"x": [1, 2]}),
-    wr.Gap: wr.Gap("30 minutes"),
-    wr.Threshold: wr.Threshold("x < 40", min_duration="3 minutes", segments=True, close="x > 50"),
-}
-TIME = Clock.of(pa.timestamp("us"), "on")
-CLOCKS = {wr.Gap: TIME, wr.Threshold: TIME}
-"""The clock that an example's durations need, where it is not an integer."""
+def examples_of(kind: type[wr.Scheme]) -> list[wr.Scheme]:
+    """The queries by a scheme, over integers."""
+    return [scheme for scheme in QUERIES.values() if type(scheme) is kind]
 
 
 @each_scheme
 def test_no_tuples_give_no_frames(kind: type[wr.Scheme]) -> None:
-    nothing = traffic([], hit=[], stop=[], x=[], y=[])
-    assert framed(EXAMPLES[kind], CLOCKS.get(kind, INTEGER), nothing) == []
+    nothing = traffic([], hit=[], stop=[], x=[], y=[], v=[])
+    for scheme in examples_of(kind):
+        assert framed(scheme, INTEGER, nothing) == []
 
 
 # A spec is a value.
@@ -178,7 +157,7 @@ def test_no_tuples_give_no_frames(kind: type[wr.Scheme]) -> None:
 @given(data=st.data())
 def test_repr_gives_the_spec_back(kind: type[wr.Scheme], data: st.DataObject) -> None:
     scheme = data.draw(SPECIFICATIONS[kind])
-    names = {**vars(wr), **vars(streams)}
+    names = {**vars(wr), **vars(streams), **vars(rules)}
     assert eval(repr(scheme), names) == scheme
 
 
@@ -198,7 +177,7 @@ def test_specs_are_equal_hashable_and_picklable_by_value(kind: type[wr.Scheme], 
     [
         lambda *names: wr.Boundary(dict.fromkeys(names, 1.0)),
         lambda *names: wr.Delta(dict.fromkeys(names, 1.0)),
-        lambda *names: wr.Custom(["x"], **{**streams.CUSTOM_RULES[0], "state": dict.fromkeys(names, 1.0)}),
+        lambda *names: wr.Custom(["x"], **{**rules.RULES["highs"], "state": dict.fromkeys(names, 1.0)}),
     ],
     ids=["Boundary", "Delta", "Custom"],
 )
@@ -209,22 +188,25 @@ def test_equal_specs_have_equal_hashes_whatever_the_order_of_their_names(make: C
 
 @each_scheme
 def test_specs_are_frozen(kind: type[wr.Scheme]) -> None:
-    for item in fields(EXAMPLES[kind]):
-        with pytest.raises(FrozenInstanceError):
-            setattr(EXAMPLES[kind], item.name, None)
+    for scheme in examples_of(kind):
+        for item in fields(scheme):
+            with pytest.raises(FrozenInstanceError):
+                setattr(scheme, item.name, None)
 
 
 @each_scheme
 def test_a_spec_says_where_it_comes_from_and_what_it_reads(kind: type[wr.Scheme]) -> None:
-    scheme = EXAMPLES[kind]
-    assert scheme.source
-    assert scheme.predicates or scheme.attributes or kind is wr.Gap
-    assert len(scheme.extras) == scheme.bind(CLOCKS.get(kind, INTEGER), TYPES).labels
+    assert examples_of(kind)
+    assert kind.examples()
+    for scheme in examples_of(kind):
+        assert scheme.source
+        assert scheme.predicates or scheme.attributes or scheme.longest_gap(INTEGER) < INTEGER.greatest
+        assert len(scheme.extras) == scheme.bind(INTEGER, TYPES).labels
 
 
 @each_scheme
 def test_attributes_must_be_numbers(kind: type[wr.Scheme]) -> None:
-    scheme = EXAMPLES[kind]
-    for name in scheme.attributes:
-        with pytest.raises(TypeMismatchError, match=f"column '{name}' is of type string"):
-            scheme.check(INTEGER, {**TYPES, name: pa.string()})
+    for scheme in examples_of(kind):
+        for name in scheme.attributes:
+            with pytest.raises(TypeMismatchError, match=f"expected a numeric column, got '{name}' of type string"):
+                scheme.check(INTEGER, {**TYPES, name: pa.string()})

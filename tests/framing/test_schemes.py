@@ -12,21 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windrow as wr
-from streams import (
-    FEWER,
-    FLOAT,
-    INTEGER,
-    OPERATORS,
-    SPECIFICATIONS,
-    TYPES,
-    Row,
-    Sample,
-    Span,
-    expected,
-    framed,
-    samples,
-    traffic,
-)
+from fuzz.schemes import SPECIFICATIONS
+from streams import FEWER, FLOAT, INTEGER, TYPES, Row, Sample, Span, expected, framed, samples, traffic
 from windrow.arrays import Values
 from windrow.errors import DataError, SpecError
 from windrow.framing.framer import Framer
@@ -52,7 +39,7 @@ def test_kernel_gives_the_frames_of_the_theory(kind: type[wr.Scheme], clock: Clo
 
 
 @FEWER
-@given(op=st.sampled_from(OPERATORS), limit=st.integers(0, 5), data=st.data())
+@given(op=st.sampled_from(["<", "<=", ">", ">="]), limit=st.integers(0, 5), data=st.data())
 def test_a_users_own_aggregate_frames_like_a_built_in_one(op: str, limit: int, data: st.DataObject) -> None:
     scheme = wr.Aggregate(Span("x"), op, limit)
     sample = data.draw(samples(scheme))
@@ -324,5 +311,5 @@ def test_a_function_of_the_user_that_divides_by_zero_is_named():
     def opens(t, s):
         return 1 / (t.x - t.x) > 0
 
-    with pytest.raises(DataError, match=r"Custom\(.*a function fails on some row: ZeroDivisionError: division by zero"):
+    with pytest.raises(DataError, match=r"Custom\(.*a function failed on a row: ZeroDivisionError: division by zero"):
         framed(wr.Custom(["x"], open=opens, close=opens), INTEGER, WAVE)

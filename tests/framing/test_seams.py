@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windrow as wr
-from streams import FEWER, SPECIFICATIONS
+from fuzz.schemes import SPECIFICATIONS
+from streams import FEWER
 from sweeps import sweep
 from windrow.framing.parallel.in_process import Case
 from windrow.framing.parallel.ranges import quantiles

@@ -10,7 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import windrow as wr
-from streams import SPECIFICATIONS, Sample, samples
+from fuzz.schemes import SPECIFICATIONS
+from streams import Sample, samples
 from windrow.errors import DataError
 from windrow.framing.schemes import SCHEMES
 from windrow.framing.theory.brute_force import Frame, candidate_frames, final_frames, settle_nulls
@@ -178,7 +179,7 @@ class Case:
 
     @property
     def follows_lemma_2(self) -> bool:
-        return isinstance(self.scheme, wr.Delta | wr.Aggregate)
+        return self.scheme.lemma == 2
 
     @property
     def tuples(self) -> list[int]:
@@ -214,7 +215,7 @@ CLOSURES: dict[str, Callable[[Case], bool]] = {
     "super-interval": lambda case: has_super_interval_closure(case.candidates, len(case.stream)),
 }
 
-DEFINED = [kind for kind in SCHEMES if kind is not wr.Custom]
+DEFINED = [kind for kind in SCHEMES if kind.local_condition is not wr.Scheme.local_condition]
 """The schemes that have candidate frames; `Custom` declares nothing."""
 
 

@@ -322,7 +322,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["quantile:0.9", "--retention", "9", "--slide", "1"], "is no call of an aggregate"),
+        (["quantile:0.9", "--retention", "9", "--slide", "1"], "AGGREGATE: expected an aggregate of a column"),
         (["middle(x)", "--retention", "9", "--slide", "1"], "unknown aggregate 'middle'"),
         (["sum(x)", "--retention", "9", "--slide", "1", "--plot", ""], "expected a name that ends in .png"),
         (["sum(x)", "--retention", "9", "--slide", "10"], "slide: 10 is more than retention=9"),

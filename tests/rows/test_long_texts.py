@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 
 import windrow as wr
-from windrow.cli.commands.advise import aggregate_of
+from windrow.aggregates.text import as_aggregate
 from windrow.cli.main import main
-from windrow.cli.options.schemes import as_aggregates, as_comparison, as_grid
+from windrow.cli.options.texts import aggregates_of
 from windrow.errors import LONGEST, QUOTED, DataError, SourceError, WindrowError, quoted
+from windrow.framing.schemes.text import as_comparison, as_grid
 from windrow.predicates.parse import parse_predicate
 from windrow.predicates.types import Refused, number
 from windrow.rows.duration import parse_duration
 from windrow.spark.sources.redis.options import RedisOptions
-from windrow.spark.sql.arguments import as_aggregate
 
 N = 50_000
 SPACES = " " * N
@@ -47,20 +47,24 @@ def test_durations_are_read_as_before(text):
     assert found == expected if expected is not None else found in (95_400_500_000, -180_000_000)
 
 
-@pytest.mark.parametrize("read", [aggregate_of, as_comparison, lambda text: as_aggregate(text, "agg")])
+@pytest.mark.parametrize("read", [as_comparison, as_aggregate])
 @pytest.mark.parametrize(
     "text", ["sum(" + SPACES, "sum" + SPACES + "x", "sum(" + SPACES + "x" + SPACES, "s" * N, "sum(`" + "`` " * N]
 )
 def test_a_call_that_never_ends_is_refused_at_once(read, text):
-    with pytest.raises(wr.SpecError, match=r"write (it|one)") as caught:
-        read(text)
+    with pytest.raises(wr.SpecError, match=r"^agg: expected .*, e\.g\. 'sum\(volume\)") as caught:
+        read(text, "agg")
     assert len(str(caught.value)) < 3 * QUOTED
 
 
 def test_calls_are_read_as_before():
-    assert aggregate_of(" quantile ( temp , 0.99 ) ") == wr.quantile("temp", 0.99)
-    assert as_comparison(" sum ( volume ) >= 100 ") == (wr.sum("volume"), ">=", 100.0)
-    assert as_aggregates(["n=count( )"]) == {"n": wr.count()}
+    assert as_aggregate(" quantile ( temp , 0.99 ) ", "agg") == wr.quantile("temp", 0.99)
+    assert as_comparison(" sum ( volume ) >= 100 ", "agg") == {
+        "aggregate": wr.sum("volume"),
+        "op": ">=",
+        "limit": 100.0,
+    }
+    assert aggregates_of(["n=count( )"]) == {"n": wr.count()}
     assert as_aggregate(" mean ( `a ``b``` ) ", "agg") == wr.mean("a `b`")
     assert as_aggregate("quantile(`a` , 0.9 )", "agg") == wr.quantile("a", 0.9)
 

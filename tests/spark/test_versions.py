@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import types as T
 
 import windrow as wr
-from cases import AGGREGATES, QUERIES, frame_locally, rows_of, table
+from cases import AGGREGATES, frame_locally, rows_of, table
+from fuzz.schemes import QUERIES
 from windrow.errors import SessionError
 from windrow.spark import versions
 

@@ -44,17 +44,6 @@ class Spread(wr.AggregateFunction):
         return s[1] - s[0]
 
 
-def opens(t, s):
-    if t.x > s.high + 0.5:
-        s.high = t.x
-        return True
-    return False
-
-
-def closes(t, s):
-    return t.x < s.high - 1.0
-
-
 AGGREGATES: dict[str, AggregateFunction] = {
     "n": wr.count(),
     "known": wr.count("v"),
@@ -65,24 +54,6 @@ AGGREGATES: dict[str, AggregateFunction] = {
     "opening": wr.first("v"),
     "closing": wr.last("x"),
     "spread": wr.variance("x"),
-}
-
-QUERIES: dict[str, wr.Scheme] = {
-    "threshold": wr.Threshold("x > 0.5"),
-    "threshold with minimums": wr.Threshold("x > 0.5", min_count=3, min_duration=4),
-    "threshold with a gap": wr.Threshold("x > 0.5 or v < 3", max_gap=2),
-    "threshold that skips nulls": wr.Threshold("x > 0.5", nulls="skip"),
-    "hysteresis": wr.Threshold("x > 1", close="x < 0"),
-    "segments": wr.Threshold("x > 0.5", min_count=4, segments=True),
-    "boundary": wr.Boundary({"x": 0.5}),
-    "grid that breaks at nulls": wr.Boundary({"x": [-0.5, 0.5], "v": 5}, nulls="break", max_gap=3),
-    "double boundary": wr.DoubleBoundary({"x": 0.75}),
-    "delta": wr.Delta({"x": 0.8}),
-    "delta to the first": wr.Delta({"x": 0.8, "v": 9}, op=">", reference="first"),
-    "aggregate": wr.Aggregate(wr.sum("v"), ">", 25),
-    "maximal aggregate": wr.Aggregate(wr.count(), "<=", 7, max_gap=3),
-    "gap": wr.Gap(2),
-    "custom": wr.Custom(["x"], open=opens, close=closes, state={"high": -9.0}),
 }
 
 

@@ -21,7 +21,7 @@ SPARK_HOME = Path(pyspark.__file__).parent
 
 def environment(folder: Path) -> dict[str, str]:
     """Return the environment of the processes of the cluster and of those that use it."""
-    path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
+    path = os.pathsep.join(filter(None, [str(HERE), str(HERE.parents[1]), os.environ.get("PYTHONPATH")]))
     return {
         **os.environ,
         "PYTHONPATH": path,

@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import windrow as wr
-from cases import AGGREGATES, QUERIES, frame_locally, rows_of, table
+from cases import AGGREGATES, frame_locally, rows_of, table
+from fuzz.schemes import QUERIES
 from windrow.tuning import tuned
 
 

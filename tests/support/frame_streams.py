@@ -11,7 +11,8 @@ import pytest
 from hypothesis import strategies as st
 
 import windrow as wr
-from streams import SPECIFICATIONS, TYPES, Sample, samples
+from fuzz.schemes import SPECIFICATIONS
+from streams import TYPES, Sample, samples
 from windrow.framing.query import FrameQuery, frames_table
 from windrow.framing.schemes import SCHEMES
 from windrow.framing.stream import StreamFramer, StreamPlan

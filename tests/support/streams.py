@@ -25,7 +25,6 @@ from windrow.framing.theory.brute_force import final_frames, settle_nulls
 from windrow.framing.theory.local import StreamRow
 from windrow.rows.clock import Clock
 from windrow.rows.query import RowBatch
-from windrow.testing import example_aggregate
 
 FEWER = settings(max_examples=settings().max_examples // 6)
 """For tests whose examples are long."""
@@ -153,84 +152,6 @@ class Trail(wr.AggregateFunction):
     @staticmethod
     def finish(s):
         return " ".join(map(str, s))
-
-
-def opens_at_new_high(t, s):
-    if t.x > s.high:
-        s.high = t.x
-        s.opened = t.on
-        return True
-    return False
-
-
-def updates_when_positive(t, s):
-    return t.x > 0
-
-
-def closes_at_half(t, s):
-    return t.x <= s.high / 2 or t.on - s.opened > 6
-
-
-def opens_always(t, s):
-    return True
-
-
-def closes_every_third(t, s):
-    s.seen += 1
-    return s.seen % 3 == 0
-
-
-CUSTOM_RULES = (
-    {
-        "open": opens_at_new_high,
-        "update": updates_when_positive,
-        "close": closes_at_half,
-        "state": {"high": -2.0, "opened": 0.0},
-    },
-    {"open": opens_always, "close": closes_every_third, "state": {"seen": 0}},
-)
-GRIDS = ({"x": 1.0}, {"x": 2.0}, {"x": 1.5}, {"x": [0, 2, 3]}, {"x": [1]})
-GAPS = st.sampled_from([None, None, None, None, 0, 1, 2, 2.5, 4])
-POLICIES = st.sampled_from(["skip", "skip", "break", "break", "error"])
-OPERATORS = ("<", "<=", ">", ">=")
-LIMITS = ({"x": 0}, {"x": 1}, {"x": 2}, {"x": 3}, {"x": 2, "y": 3})
-COMPARABLE = [
-    wr.count, wr.covariance, wr.first, wr.last, wr.max, wr.mean, wr.min, wr.rank, wr.stddev, wr.sum, wr.variance,
-]  # fmt: skip
-"""Kinds that `Aggregate` takes, of one column and of two, with options and without."""
-AGGREGATES = st.sampled_from([wr.count(), *map(example_aggregate, COMPARABLE)])
-
-COMMON = {"max_gap": GAPS, "nulls": POLICIES}
-
-
-def _custom(rules: dict[str, Any]) -> st.SearchStrategy[wr.Scheme]:
-    return st.builds(wr.Custom, st.just(["x"]), **{name: st.just(rule) for name, rule in rules.items()}, **COMMON)
-
-
-SPECIFICATIONS: dict[type[wr.Scheme], st.SearchStrategy[wr.Scheme]] = {
-    wr.Aggregate: st.builds(wr.Aggregate, AGGREGATES, st.sampled_from(OPERATORS), st.integers(-2, 9), **COMMON),
-    wr.Boundary: st.builds(wr.Boundary, st.sampled_from([*GRIDS, {"x": 2.0, "y": [0, 2]}]), **COMMON),
-    wr.Custom: st.one_of([_custom(rules) for rules in CUSTOM_RULES]),
-    wr.Delta: st.one_of(
-        st.builds(wr.Delta, st.just(limits), op=st.just(op), reference=st.sampled_from(["range", "first"]), **COMMON)
-        for limits in LIMITS
-        for op in OPERATORS
-        if op != "<" or 0 not in limits.values()
-    ),
-    wr.DoubleBoundary: st.builds(wr.DoubleBoundary, st.sampled_from(GRIDS), **COMMON),
-    wr.Gap: st.builds(wr.Gap, st.sampled_from([0, 1, 2, 2.5, 3]), **COMMON),
-    wr.Threshold: st.builds(
-        wr.Threshold,
-        st.just("hit"),
-        min_count=st.integers(1, 3),
-        min_duration=st.sampled_from([None, None, None, 0, 1, 2.5]),
-        close=st.sampled_from([None, "stop"]),
-        segments=st.booleans(),
-        max_gap=GAPS,
-        nulls=st.sampled_from(["false", "skip", "break", "error"]),
-    ),
-}
-"""Random specifications of each scheme."""
 
 
 # Running both.

@@ -10,16 +10,16 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
-import cases
 import windrow as wr
 from cases import AGGREGATES, Spread, frame_locally, in_minutes, on_the_clock, rows_of, table, with_outages
+from fuzz import schemes
 from sweeps import sweep
 from windrow.errors import UnsupportedError
 
 pytestmark = pytest.mark.spark
 
 
-QUERIES = {name: in_minutes(scheme) for name, scheme in cases.QUERIES.items()}
+QUERIES = {name: in_minutes(scheme) for name, scheme in schemes.QUERIES.items()}
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe")
 
 

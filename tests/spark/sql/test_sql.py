@@ -242,12 +242,13 @@ def arguments(**options) -> dict[str, AnalyzeArgument]:
 def test_any_cut_of_the_rows_gives_the_same_frames():
     """In one process, since Spark analyzes a call in a process of its own."""
     schema = AnalyzeArgument(StructType.fromDDL("t bigint, x double"), None, True, False)
+    delta_frames = functions.handler_of(wr.Delta)
     rows = [(i // 4, float((7 * i) % 5)) for i in range(60)]
 
     def found(cut: int) -> list:
         with tuned(rows_per_call=cut):
-            framing = functions.DeltaFrames.analyze(schema, **arguments(on="t", limits={"x": Decimal("1.5")}))
-        made = functions.DeltaFrames(framing)
+            framing = delta_frames.analyze(schema, **arguments(on="t", limits={"x": Decimal("1.5")}))
+        made = delta_frames(framing)
         return [frame for row in rows for frame in made.eval(row, on="t") or ()] + list(made.terminate())
 
     whole = found(1_000)
@@ -258,25 +259,25 @@ def test_any_cut_of_the_rows_gives_the_same_frames():
 
 MISTAKES: dict[str, tuple[str, list[str]]] = {
     "unknown on": ("gap_frames(T, on => 'at', gap => 1)", ["on", "'at'", "'t'", "'text'"]),
-    "no on": ("gap_frames(T, gap => 1)", ["gap_frames wants on", "on => 'ts'"]),
+    "no on": ("gap_frames(T, gap => 1)", ["gap_frames requires on", "on => 'ts'"]),
     "on is a number": ("gap_frames(T, on => 3, gap => 1)", ["on", "3", "expected a column name"]),
     "on is text": ("gap_frames(T, on => 'text', gap => 1)", ["'text'", "string", "timestamp"]),
     "unknown by": ("gap_frames(T, on => 't', by => 'g, lane', gap => 1)", ["by", "'lane'", "'g'"]),
     "by is empty": ("gap_frames(T, on => 't', by => 'g,', gap => 1)", ["by", "'g,'", "empty"]),
-    "by is a number": ("gap_frames(T, on => 't', by => 1, gap => 1)", ["by", "1", "no name"]),
+    "by is a number": ("gap_frames(T, on => 't', by => 1, gap => 1)", ["by", "1", "expected column names"]),
     "by twice": ("gap_frames(T, on => 't', by => 'g, G', gap => 1)", ["by", "'g'", "two"]),
     "unknown order_by": ("gap_frames(T, on => 't', order_by => 'id', gap => 1)", ["order_by", "'id'"]),
     "unknown option": ("gap_frames(T, on => 't', gap => 1, min_count => 2)", ["gap_frames", "'min_count'", "max_gap"]),
-    "required option": ("threshold_frames(T, on => 't')", ["threshold_frames wants predicate", "predicate => 'speed"]),
-    "one of several": ("aggregate_frames(T, on => 't', aggregate => 'sum(v)', op => '>')", ["wants limit"]),
-    "no table": ("gap_frames(on => 't', gap => 1)", ["gap_frames wants a table first", "TABLE(readings)"]),
-    "a table by name": ("gap_frames(source => T, on => 't', gap => 1)", ["gap_frames wants a table first"]),
+    "required option": ("threshold_frames(T, on => 't')", ["requires predicate", "predicate => 'speed"]),
+    "one of several": ("aggregate_frames(T, on => 't', aggregate => 'sum(v)', op => '>')", ["requires limit"]),
+    "no table": ("gap_frames(on => 't', gap => 1)", ["gap_frames expects a table", "TABLE(readings)"]),
+    "a table by name": ("gap_frames(source => T, on => 't', gap => 1)", ["gap_frames expects a table"]),
     "options by position": ("gap_frames(T, 't', gap => 1)", ["by name", "on => 'ts'"]),
     "no constant": ("gap_frames(T, on => 't', gap => rand())", ["gap", "constant"]),
     "text for a count": ("threshold_frames(T, on => 't', predicate => 'v > 1', MIN_COUNT => '3')", ["min_count"]),
     "text for a number": ("boundary_frames(T, on => 't', grid => map('x', 'wide'))", ["'x'", "'wide'", "number"]),
     "text for truth": ("threshold_frames(T, on => 't', predicate => 'v > 1', segments => 'yes')", ["segments"]),
-    "text for a map": ("delta_frames(T, on => 't', limits => 'x')", ["Delta", "'x'", "limit"]),
+    "text for a map": ("delta_frames(T, on => 't', limits => 'x')", ["limits", "'x'", "dye=0.05"]),
     "text for a duration": ("gap_frames(T, on => 't', gap => '1 minute')", ["gap", "'1 minute'", "number"]),
     "a duration that is none": ("gap_frames(T, on => 't', gap => 'long')", ["'long'", "3 minutes"]),
     "months": ("gap_frames(T, on => 't', gap => interval 1 month)", ["gap", "months", "no fixed length"]),
@@ -336,8 +337,8 @@ def test_the_sentence_is_that_of_python(spark, readings):
     with pytest.raises(AnalysisException) as caught:
         spark.sql("SELECT * FROM threshold_frames(TABLE(readings), on => 't', by => 'lane', predicate => 'x > 0')")
     assert f": {wanted.value} SQLSTATE" in str(caught.value)
-    with pytest.raises(PySparkValueError, match="gap_frames wants a table first"):
-        functions.GapFrames.analyze()
+    with pytest.raises(PySparkValueError, match="gap_frames expects a table"):
+        functions.handler_of(wr.Gap).analyze()
 
 
 ONLY_SPARK = ["upper(text)", "null", "slow(x)", "upper(pace) = 1", "x in (1,,2)"]

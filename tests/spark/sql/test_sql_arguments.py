@@ -10,7 +10,8 @@ from pyspark.errors import PySparkValueError
 from pyspark.sql.types import CalendarIntervalType, IntegerType, StringType, StructType, YearMonthIntervalType
 from pyspark.sql.udtf import AnalyzeArgument
 
-from windrow.spark.sql.functions import GapFrames
+import windrow as wr
+from windrow.spark.sql.functions import handler_of
 
 TABLE = AnalyzeArgument(StructType().add("t", IntegerType()), None, isTable=True, isConstantExpression=False)
 ON = AnalyzeArgument(StringType(), "t", isTable=False, isConstantExpression=True)
@@ -20,7 +21,7 @@ ON = AnalyzeArgument(StringType(), "t", isTable=False, isConstantExpression=True
 def test_an_interval_of_months_is_refused_with_what_would_be_right(kind) -> None:
     gap = AnalyzeArgument(kind, 1, isTable=False, isConstantExpression=True)
     with pytest.raises(PySparkValueError, match=r"gap: expected a text such as '30 days' .* no fixed length"):
-        GapFrames.analyze(TABLE, on=ON, gap=gap)
+        handler_of(wr.Gap).analyze(TABLE, on=ON, gap=gap)
 
 
 @pytest.mark.parametrize("analyses", [True, False])

@@ -14,7 +14,8 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import windrow as wr
-from cases import QUERIES, frame_locally, rows_of, table
+from cases import frame_locally, rows_of, table
+from fuzz.schemes import QUERIES
 from streamed import AGG, BATCHES, DELAY, SECOND, STREAMED, expected, in_seconds, run, stream, whole
 from sweeps import long, sweep
 

@@ -68,7 +68,9 @@ class Aggregate(Scheme):
         metadata=text_option("an aggregate", example="sum(volume)", parse=as_aggregate)
     )
     op: str = field(metadata=text_option("how it is compared", example=">"))
-    limit: float = field(metadata=text_option("what it is compared with", example="100", parse=as_number, sql="100"))
+    limit: float = field(
+        metadata=text_option("what it is compared with", example="100", parse=as_number, sql="100", typed=True)
+    )
 
     source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.4"
     lemma: ClassVar[Literal[1, 2]] = 2

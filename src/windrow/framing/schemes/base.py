@@ -21,13 +21,12 @@ from windrow.arrays import Array, Values, is_number
 from windrow.errors import SpecError, TypeMismatchError, is_one_of, quoted
 from windrow.framing.records import Batch, Groups, Records
 from windrow.framing.schemes.native import NativeRun
-from windrow.framing.schemes.text import TextOption, text_option
+from windrow.framing.schemes.text import TextOption, duration_option, text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream
 from windrow.rows.checks import check_duration
 from windrow.rows.clock import Clock
 from windrow.rows.duration import Duration
-from windrow.rows.text import as_duration
 
 Closure: TypeAlias = Literal["union", "sub-interval", "super-interval"]
 Property: TypeAlias = Literal[
@@ -72,7 +71,7 @@ class Scheme(ABC):
     _: KW_ONLY
     max_gap: Duration | None = field(
         default=None,
-        metadata=text_option("rows further apart are never in one frame", "DURATION", parse=as_duration),
+        metadata=duration_option("rows further apart are never in one frame"),
     )
     nulls: str = field(default="skip", metadata=NULLS)
 

@@ -14,13 +14,12 @@ from windrow.errors import SpecError
 from windrow.framing.records import Batch, Groups, Records
 from windrow.framing.schemes.base import Automaton, Closure, Property, Scheme
 from windrow.framing.schemes.boundary import label_runs
-from windrow.framing.schemes.text import text_option
+from windrow.framing.schemes.text import duration_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream, are_close
 from windrow.rows.checks import check_duration
 from windrow.rows.clock import Clock
 from windrow.rows.duration import Duration
-from windrow.rows.text import as_duration
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,9 +37,7 @@ class Gap(Scheme):
     Gap('30 minutes')
     """
 
-    gap: Duration = field(
-        metadata=text_option("sessions: a new frame after a silence", "DURATION", "30 minutes", parse=as_duration)
-    )
+    gap: Duration = field(metadata=duration_option("sessions: a new frame after a silence", "30 minutes"))
 
     source: ClassVar[str] = "sessions; Frames (2016), section 3 (local condition on the extent)"
     closure: ClassVar[frozenset[Closure]] = frozenset({"union", "sub-interval"})

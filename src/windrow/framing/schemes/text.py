@@ -2,10 +2,10 @@
 
 A field of a scheme carries a `TextOption` in its metadata:
 
-    gap: Duration = field(metadata=text_option("sessions: a new frame after a silence", "DURATION", "30 minutes"))
+    predicate: Any = field(metadata=text_option("runs of rows that satisfy a condition", "PREDICATE", "speed < 40"))
 
-The command line makes `--gap DURATION` of it, SQL the argument `gap =>` of `gap_frames`. Options are parsed here. A
-value that is not a text is returned as it is: SQL also has numbers, arrays, maps and intervals.
+The command line makes `--threshold PREDICATE` of it, SQL the argument `predicate =>` of `threshold_frames`. Texts are
+parsed here. A value that is not a text is returned as it is: SQL also has numbers, arrays, maps and intervals.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from windrow.aggregates.text import CALL, as_aggregate
 from windrow.errors import SpecError, quoted
-from windrow.rows.text import as_number
+from windrow.rows.text import as_duration, as_number
 
 Parse: TypeAlias = Callable[[Any, str], Any]
 """A function from a value and the name of its option to what the scheme takes."""
@@ -43,6 +43,8 @@ class TextOption:
     parse: Parse = as_is
     sql: str = ""
     """An example in SQL; by default the same as on the command line, in quotes."""
+    typed: bool = False
+    """Whether SQL has a type for it, such as numbers and intervals. Then only the command line parses texts."""
 
     @property
     def is_switch(self) -> bool:
@@ -61,10 +63,15 @@ class TextOption:
 
 
 def text_option(
-    help: str, metavar: str = "TEXT", example: str = "", *, parse: Parse = as_is, sql: str = ""
+    help: str, metavar: str = "TEXT", example: str = "", *, parse: Parse = as_is, sql: str = "", typed: bool = False
 ) -> dict[str, TextOption]:
     """Return the metadata of a field that can be written as text."""
-    return {"text": TextOption(help, metavar, example, parse, sql)}
+    return {"text": TextOption(help, metavar, example, parse, sql, typed)}
+
+
+def duration_option(help: str, example: str = "") -> dict[str, TextOption]:
+    """Return the metadata of a field that is a duration."""
+    return text_option(help, "DURATION", example, parse=as_duration, typed=True)
 
 
 def as_limits(value: Any, option: str) -> Any:

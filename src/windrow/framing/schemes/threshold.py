@@ -33,7 +33,7 @@ from windrow.framing.records import (
 )
 from windrow.framing.schemes.base import NULLS, Automaton, Closure, Property, Scheme
 from windrow.framing.schemes.native import NativeRun
-from windrow.framing.schemes.text import text_option
+from windrow.framing.schemes.text import duration_option, text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream
 from windrow.framing.theory.local import distance as plain_distance
@@ -42,7 +42,7 @@ from windrow.predicates.parse import parse_predicate
 from windrow.rows.checks import check_count, check_duration
 from windrow.rows.clock import Clock
 from windrow.rows.duration import Duration
-from windrow.rows.text import as_duration, as_integer
+from windrow.rows.text import as_integer
 
 OFF, ON = 0, 1
 
@@ -83,12 +83,12 @@ class Threshold(Scheme):
 
     predicate: Any = field(metadata=text_option("runs of rows that satisfy a condition", "PREDICATE", "speed < 40"))
     min_count: int = field(
-        default=1, kw_only=True, metadata=text_option("drop runs of fewer rows", "N", parse=as_integer)
+        default=1, kw_only=True, metadata=text_option("drop runs of fewer rows", "N", parse=as_integer, typed=True)
     )
     min_duration: Duration | None = field(
         default=None,
         kw_only=True,
-        metadata=text_option("drop shorter runs", "DURATION", "3 minutes", parse=as_duration),
+        metadata=duration_option("drop shorter runs", "3 minutes"),
     )
     close: Any = field(
         default=None, kw_only=True, metadata=text_option("stay open until this holds (hysteresis)", "PREDICATE")

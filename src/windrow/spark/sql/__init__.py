@@ -46,7 +46,8 @@ def register_sql(spark: SparkSession, modules: Sequence[str] = ()) -> None:
 
     - Columns are strings: `'road'`, `'road, lane'` or `array('road', 'lane')`.
     - Durations are strings, intervals or numbers.
-    - `grid` and `limits` are maps by column: `map('x', 10.0)`, `map('y', array(0, 5, 20))`.
+    - `grid` and `limits` are maps by column: `map('x', 10.0)`, `map('y', array(0, 5, 20))`; or texts as on the command
+      line: `'x=10,y=0:5:20'`.
     - Aggregates are calls as strings, e.g. `'sum(volume)'`. `agg` maps result names to such calls.
     - SQL maps have no order, so the columns they add to the result are sorted by name. A struct such as
       `named_struct('x', 10.0, 'y', array(0, 5, 20))` keeps the order, and may mix types.

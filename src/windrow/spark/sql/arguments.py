@@ -54,7 +54,12 @@ class TableFunction:
     def make_scheme(self, options: Mapping[str, Any]) -> Scheme:
         """Return the scheme of a call."""
         declared = self.kind.text_options()
-        return self.kind(**{name: declared[name].parse(value, name) for name, value in options.items()})
+        return self.kind(
+            **{
+                name: value if declared[name].typed else declared[name].parse(value, name)
+                for name, value in options.items()
+            }
+        )
 
 
 @dataclass(frozen=True)
