@@ -68,7 +68,7 @@ class Threshold(Scheme):
         holds are in no frame.
     segments
         Partition the stream into on frames, the qualifying episodes, and off frames, everything between them. A run
-        that is too short is part of the off frame around it. The result has an additional column `on`.
+        that is too short is part of the off frame around it. The result has an additional column `active`.
     max_gap
         Two rows further apart are never in the same frame.
     nulls
@@ -161,8 +161,8 @@ class Threshold(Scheme):
 
     @property
     def extras(self) -> dict[str, pa.DataType]:
-        """`on`: true for on segments, false for off segments."""
-        return {"on": pa.bool_()} if self.segments else {}
+        """`active`: true for on segments, false for off segments."""
+        return {"active": pa.bool_()} if self.segments else {}
 
     def is_sure(self, records: Records, clock: Clock) -> npt.NDArray[np.bool_]:
         """Return which open frames already meet the minimums; off frames always do."""
