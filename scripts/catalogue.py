@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 
-import windrow as wr
 from windrow.aggregates import BUILTIN, AggregateFunction
 from windrow.framing.schemes import SCHEMES
 from windrow.synopses import SYNOPSES, Accuracy, Retention, Synopsis
@@ -52,7 +51,12 @@ def page() -> Iterator[str]:
     yield "| scheme | closed under | framings are | native plan | source |"
     yield "| --- | --- | --- | --- | --- |"
     for example in (example for scheme in SCHEMES for example in scheme.examples()):
-        cells = [f"`{example!r}`", listed(example.closure), listed(example.properties), "yes" if example.is_run else "no"]
+        cells = [
+            f"`{example!r}`",
+            listed(example.closure),
+            listed(example.properties),
+            "yes" if example.is_run else "no",
+        ]
         yield row([*cells, example.source])
     for scheme in SCHEMES:
         yield f"\n### {scheme.__name__}\n"

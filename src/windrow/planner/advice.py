@@ -15,7 +15,7 @@ from windrow.aggregates import AggregateFunction
 from windrow.errors import OutputError, SpecError, UnsupportedError
 from windrow.planner.model import Model, Predicted, current_model, load_model
 from windrow.planner.units import as_bytes, as_time
-from windrow.planner.workload import APPROACHES, WHOLE, Workload, is_real, is_whole, short
+from windrow.planner.workload import WHOLE, Workload, approaches, is_real, is_whole, short
 from windrow.synopses import Synopsis
 from windrow.synopses.base import RetentionKind
 
@@ -174,7 +174,7 @@ def advise(
     if limit_bytes is not None and not (is_real(limit_bytes) and 0 < limit_bytes <= MOST_BYTES):
         raise SpecError(f"limit_bytes: {short(limit_bytes)} must be a number of bytes above 0 and up to 1e300")
     known = _known(model)
-    ways = [_way(work, synopsis, known) for synopsis in APPROACHES]
+    ways = [_way(work, synopsis, known) for synopsis in approaches()]
     return _choose(work, groups, prefer, limit_bytes, ways)
 
 

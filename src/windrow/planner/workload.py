@@ -38,6 +38,7 @@ from windrow.planner.data import STREAMS, make_stream
 from windrow.planner.panes_of_values import PanesOfValues
 from windrow.synopses import (
     SYNOPSES,
+    SYNOPSIS_REGISTRY,
     Accuracy,
     BernoulliSample,
     ExponentialHistogram,
@@ -73,7 +74,15 @@ AGGREGATES: Mapping[str, AggregateFunction] = MappingProxyType(
 )
 """The aggregates that synopses support, by name; their options hardly affect the cost."""
 APPROACHES: tuple[type[Synopsis], ...] = tuple(kind for kind in SYNOPSES if kind is not GreenwaldKhanna)
-"""The synopses that support a retention."""
+"""The built-in synopses that support a retention."""
+
+
+def approaches() -> tuple[type[Synopsis], ...]:
+    """Return the synopses that support a retention, those from outside the package too."""
+    others = [kind for name, kind in SYNOPSIS_REGISTRY.classes().items() if name not in SYNOPSIS_REGISTRY.builtin]
+    return (*APPROACHES, *(kind for kind in others if kind.retentions))
+
+
 NAMES: Mapping[str, type[Any]] = {kind.__name__: kind for kind in (*APPROACHES, PanesOfValues)}
 """Everything that is measured, by name."""
 WHOLE = "whole"
