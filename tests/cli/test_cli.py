@@ -181,10 +181,10 @@ def test_a_table_without_rows_has_no_frames(loops, tmp_path, capsys) -> None:
 
 def test_files_without_anything_are_refused(tmp_path, capsys) -> None:
     for name, text, said in [
-        ("nothing.csv", "", "it is empty"),
-        ("header.csv", "time,detector,speed\n", "a header and no rows"),
-        ("nothing.json", "", "it is empty"),
-        ("broken.json", '{"time": 1', "one object a line"),
+        ("nothing.csv", "", "is empty, so it has no columns"),
+        ("header.csv", "time,detector,speed\n", "a header but no rows"),
+        ("nothing.json", "", "is empty, so it has no columns"),
+        ("broken.json", '{"time": 1', "one object per line"),
         ("text.parquet", "no parquet at all", "incomplete"),
     ]:
         (tmp_path / name).write_text(text)
@@ -225,9 +225,9 @@ def test_a_predicate_that_fails_on_a_row_is_named_on_one_line(predicate, said, p
     pq.write_table(table, tmp_path / "failing.parquet")
     line = ["frames", str(tmp_path / "failing.parquet"), "--on", "time", "--threshold", predicate, "--plan", plan]
     for more in ([], ["--out", str(out / "jams.csv")]):
-        told = refused([*line, *more], capsys)
-        assert f"the expression '{predicate}' cannot be computed for some row: {said}" in told
-        assert "Exception" not in told
+        message = refused([*line, *more], capsys)
+        assert f"the expression '{predicate}' cannot be computed for some row: {said}" in message
+        assert "Exception" not in message
     assert not list(out.iterdir())
 
 
@@ -381,9 +381,9 @@ def test_csv_goes_all_the_way(suffix, sources, out, capsys) -> None:
     assert main(["frames", source, *THRESHOLD, *agg, "--out", jams]) == 0
     assert main(["fill", jams, source, *by, "--out", tagged]) == 0
     assert main(["fill", jams, source, *by, "--agg", "rows=count()", "again=sum(cars)", "--out", counted]) == 0
-    told = capsys.readouterr().err
-    assert "wrote 5 frames" in told
-    assert "wrote 8 rows" in told
+    message = capsys.readouterr().err
+    assert "wrote 5 frames" in message
+    assert "wrote 8 rows" in message
     frames, rows, filled = (
         list(csv.DictReader(Path(path).read_text().splitlines())) for path in (jams, tagged, counted)
     )

@@ -114,16 +114,16 @@ def test_options_make_the_scheme_they_describe(options: list[str], expected: wr.
         ),
         (["--threshold", "x > 1", "--agg", "a=min(x)", "a=max(x)"], "two results are named 'a'"),
         (["--threshold", "x > 1", "--by", "a,,b"], "--by: empty column name in 'a,,b'"),
-        (["--threshold", "x > 1", "--limit", "0"], "--limit: 0"),
-        (["--threshold", "x > 1", "--overwrite"], "--overwrite means nothing without --out"),
-        (["--threshold", "x > 1", "--format", "csv"], "--format means nothing without --out"),
-        (["--gap", "5", "--watermark", "10 seconds"], "--watermark means nothing without --stream"),
-        (["--gap", "5", "--ordered"], "--ordered means nothing without --stream"),
-        (["--gap", "5", "--late", "drop"], "--late means nothing without --stream"),
-        (["--gap", "5", "--once"], "--once means nothing without --stream"),
-        (["--gap", "5", "--stream"], "--stream: nothing tells how far rows may be out of order; give --watermark"),
-        ([*ORDERED, "--watermark", "1 hour"], "--watermark: '1 hour' means nothing with --ordered"),
-        (["--gap", "5", "--ahead", "1 hour"], "--ahead means nothing without --stream"),
+        (["--threshold", "x > 1", "--limit", "0"], "--limit: expected at least 1 row, got 0"),
+        (["--threshold", "x > 1", "--overwrite"], "--overwrite requires --out"),
+        (["--threshold", "x > 1", "--format", "csv"], "--format requires --out"),
+        (["--gap", "5", "--watermark", "10 seconds"], "--watermark requires --stream"),
+        (["--gap", "5", "--ordered"], "--ordered requires --stream"),
+        (["--gap", "5", "--late", "drop"], "--late requires --stream"),
+        (["--gap", "5", "--once"], "--once requires --stream"),
+        (["--gap", "5", "--stream"], "--stream requires --watermark, which limits how far rows may be out of order"),
+        ([*ORDERED, "--watermark", "1 hour"], "--watermark: '1 hour' has no effect with --ordered"),
+        (["--gap", "5", "--ahead", "1 hour"], "--ahead requires --stream"),
         ([*ORDERED, "--ahead", "1 hour"], "--ahead: '1 hour' has no effect with --ordered"),
         (["--gap", "5", "--stream", "--watermark", "1 hour", "--ahead", "soon"], "or '1 hour 30 minutes', got 'soon'"),
         (
@@ -133,15 +133,12 @@ def test_options_make_the_scheme_they_describe(options: list[str], expected: wr.
         (["--gap", "5", "--stream", "--watermark", "soon"], "--watermark: expected a duration of fixed length"),
         (["--gap", "5", "--stream", "--watermark", "10"], "or '1 hour 30 minutes', got '10'"),
         (["--gap", "5", "--stream", "--watermark", "2 months"], "--watermark: '2 months': a month has no fixed length"),
-        (
-            ["--gap", "5", "--stream", "--watermark=-1 hour"],
-            "--watermark: '-1 hour' is negative",
-        ),
-        ([*ORDERED, "--flush"], "--flush means nothing without --once"),
+        (["--gap", "5", "--stream", "--watermark=-1 hour"], "--watermark: '-1 hour' is negative"),
+        ([*ORDERED, "--flush"], "--flush requires --once"),
         ([*ORDERED, "--plan", "native"], "--plan: 'native' is for tables"),
-        ([*ORDERED, "--limit", "0"], "--limit: 0"),
-        ([*ORDERED, "--overwrite"], "--overwrite means nothing without --out"),
-        (ORDERED, "there is no file in it yet, and the first ones tell the columns and their types"),
+        ([*ORDERED, "--limit", "0"], "--limit: expected at least 1 row, got 0"),
+        ([*ORDERED, "--overwrite"], "--overwrite requires --out"),
+        (ORDERED, "the folder contains no file yet, so columns and types are unknown"),
     ],
 )
 @pytest.mark.usefixtures("no_spark")
@@ -168,8 +165,8 @@ def test_a_wrong_option_is_one_line_and_exit_code_2(
         ([*FRAMES, "--gap", "5", "--thresh", "x > 1"], "unrecognized arguments"),
         (["fill", "jams.csv", "--on", "t"], "INPUT"),
         (["demo", "--detectors", "many"], "invalid int value"),
-        (["demo", "--every", "2"], "--every means nothing without --stream"),
-        (["demo", "--stream", "--seconds", "-1"], "--seconds: -1 is no number of seconds"),
+        (["demo", "--every", "2"], "--every requires --stream"),
+        (["demo", "--stream", "--seconds", "-1"], "--seconds: expected a number of seconds of at least 0, got -1"),
         ([*FRAMES, *ORDERED, "--late", "keep"], "invalid choice: 'keep'"),
     ],
 )
@@ -185,10 +182,10 @@ def test_help_and_version_succeed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("windrow ")
     assert main(["frames", "--help"]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "Custom schemes, written in Python" in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert "Custom schemes, written in Python" in output
     for option in ("--threshold", "--boundary", "--double-boundary", "--delta", "--aggregate", "--gap", "--explain"):
-        assert option in told
+        assert option in output
 
 
 @pytest.mark.usefixtures("no_spark")
@@ -222,16 +219,16 @@ def landing(tmp_path: Path) -> Path:
     ("options", "said"),
     [
         (["--out", "file"], "--out: file is a file; a stream is written to a folder"),
-        (["--out", "other"], "holds no run to go on with; give --overwrite to replace it"),
+        (["--out", "other"], "has no run to resume; use --overwrite to replace it"),
         (["--out", "none/jams"], "--out: none/jams: there is no folder"),
         (["--out", "s3a://bucket/jams"], "on this machine"),
         (["--out", "landing/jams"], "--out: landing/jams lies inside the input landing; choose another path"),
         (["--out", ".", "--overwrite"], "--out: . contains the input landing; choose another path"),
         (["--out", "other", "--overwrite"], "cannot have written it: it contains 'mine'; choose another path"),
         (["--checkpoint", "landing"], "--checkpoint: "),
-        (["--checkpoint", "file"], "--checkpoint: file is no folder on this machine"),
+        (["--checkpoint", "file"], "--checkpoint: expected a folder on this machine, got file"),
         (["--checkpoint", "none/state"], "--checkpoint: none/state: there is no folder"),
-        (["--out", "new", "--overwrite", "--checkpoint", "earlier"], "--overwrite: it begins anew, and --checkpoint"),
+        (["--out", "new", "--overwrite", "--checkpoint", "earlier"], "--overwrite starts over, but --checkpoint"),
     ],
 )
 @pytest.mark.usefixtures("no_spark")
@@ -248,16 +245,16 @@ def test_a_place_that_is_unfit_for_a_stream_is_refused_before_spark_starts(
         Path(folder).mkdir()
         Path(folder, inside).touch()
     assert main(["frames", "landing", "--on", "t", *ORDERED, *options]) == 2
-    told = capsys.readouterr().err
-    assert said in told
-    assert told.count("\n") == 1
+    output = capsys.readouterr().err
+    assert said in output
+    assert output.count("\n") == 1
     assert Path("other", "mine").exists()
 
 
 @pytest.mark.usefixtures("no_spark")
 def test_a_stream_wants_a_folder(landing: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["frames", str(landing / "a.parquet"), "--on", "t", *ORDERED]) == 2
-    assert "it is a file; --stream wants the folder in which files land" in capsys.readouterr().err
+    assert "is a file; --stream expects the folder in which files land" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_spark")
@@ -290,7 +287,7 @@ def test_formats_are_told_by_name_unless_said(path: str, given: str | None, form
 def test_a_file_whose_name_tells_nothing_needs_a_format(tmp_path: object) -> None:
     path = f"{tmp_path}/loops.dat"
     Path(path).touch()
-    with pytest.raises(SpecError, match="its name does not say what it is"):
+    with pytest.raises(SpecError, match="the name does not show the format"):
         format_of(path, None)
     with pytest.raises(SourceError):
         check_input(f"{tmp_path}/other.dat")

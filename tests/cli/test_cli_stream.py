@@ -25,7 +25,7 @@ from windrow.demo.loops import jams_by_loop
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 
 DAWN = datetime(2024, 3, 31, 1, 58)
-"""A night in which clocks skip an hour in Berlin, and none that is told by times without a zone."""
+"""A night in which clocks skip an hour in Berlin, which times without a zone do not show."""
 SPEEDS = {7: [60, 30, 31, 32, 60, 38, 61, 20], 8: [25, 26, None, 27, 70, 71, 72, 73]}
 SCHEMA = pa.schema({"detector": pa.int32(), "time": pa.timestamp("us"), "speed": pa.float64(), "cars": pa.int64()})
 THRESHOLD = ["--on", "time", "--by", "detector", "--threshold", "speed < 40"]
@@ -194,7 +194,7 @@ def test_fragments_and_late_rows_come_along(landing, tmp_path, capsys) -> None:
 def test_rows_that_come_in_order_need_no_watermark_and_no_time(landing, tmp_path, capsys) -> None:
     land(readings(0, 8), landing / "a.parquet")
     line = ["frames", str(landing), "--stream", "--on", "cars", "--by", "detector", "--threshold", "speed < 40"]
-    assert "--on: column 'cars' is of type bigint; --watermark wants a timestamp" in refused(
+    assert "--on: column 'cars' is of type bigint; --watermark requires a timestamp" in refused(
         [*line, "--watermark", "1 minute"], capsys
     )
     assert main([*line, "--ordered", "--once", "--out", str(tmp_path / "jams")]) == 0
@@ -246,27 +246,27 @@ def interrupted(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_stream_and_the_same_command_goes_on(landing, tmp_path, capsys) -> None:
+def test_ctrl_c_ends_a_stream_and_the_same_command_resumes(landing, tmp_path, capsys) -> None:
     land(readings(0, 5), landing / "a.parquet")
     out = tmp_path / "jams"
     line = ["frames", str(landing), *STREAM, "--out", str(out)]
     process = started(line, lambda: out.exists() and bool(rows_in(out)))
-    code, said, told = interrupted(process)
+    code, said, message = interrupted(process)
     assert (code, said) == (0, "")
-    assert told.startswith("stopped: ")
-    assert told.endswith(f"in this run; the same command goes on from {out / '.checkpoint'}\n")
-    assert told.count("\n") == 1
+    assert message.startswith("stopped after ")
+    assert message.endswith(f"; run the same command again to resume from {out / '.checkpoint'}\n")
+    assert message.count("\n") == 1
     land(readings(5, 8), landing / "b.parquet")
     assert main([*line, "--once", "--flush"]) == 0
     assert bounds(rows_in(out)) == FOUND
 
 
-def test_the_demo_of_a_stream_is_stopped_and_goes_on_to_the_end_of_the_day(tmp_path, capsys) -> None:
+def test_the_demo_of_a_stream_is_stopped_and_resumes_until_the_end_of_the_day(tmp_path, capsys) -> None:
     line = ["demo", "--stream", "--detectors", "8", "--seed", "5", "--out", str(tmp_path)]
     assert main([*line, "--every", "0.5", "--seconds", "6"]) == 0
-    told = capsys.readouterr().err
-    assert told.startswith("stopped: ")
-    assert told.endswith(f" of 77 files; run the same command again to resume from {tmp_path / 'stream'}\n")
+    message = capsys.readouterr().err
+    assert message.startswith("stopped after ")
+    assert message.endswith(f" of 77 files; run the same command again to resume from {tmp_path / 'stream'}\n")
     assert 0 < len(list((tmp_path / "stream" / "landing").iterdir())) < 77
     assert main([*line, "--every", "0"]) == 0
     captured = capsys.readouterr()

@@ -347,7 +347,7 @@ ON = ["--on", "t", "--gap", "5"]
         (["frames", "data", *ON, "--stream", "--ordered", "--out", "new", "--checkpoint", "elsewhere"],
          "--checkpoint: elsewhere contains 'part.csv', which is not part of a checkpoint"),
         (["frames", "data", *ON, "--stream", "--ordered", "--out", "new", "--checkpoint", "new/state"],
-         "--checkpoint: new/state lies inside --out new and would be read as data"),
+         "--checkpoint: new/state is inside --out new and would be read as data"),
         (["frames", "data", *ON, "--stream", "--ordered", "--out", "elsewhere/jams", "--checkpoint", "elsewhere"],
          "--checkpoint: elsewhere is or contains --out elsewhere/jams"),
         (["study", "accuracy", "--out", "single.csv"], "cannot have written it: expected the columns 'table', 'data'"),

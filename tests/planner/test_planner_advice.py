@@ -348,9 +348,9 @@ def test_calibrate_adapts_the_model(
     lines = tmp_path / "model.quick.jsonl"
     lines.write_text("".join(lines.read_text().splitlines(keepends=True)[:2]))
     assert main(["calibrate", "--out", str(out)]) == 0
-    assert "going on after 2 of 4" in capsys.readouterr().err
+    assert "resuming after 2 of 4" in capsys.readouterr().err
     assert main(["calibrate", "--out", str(out)]) == 0
-    assert "going on" not in capsys.readouterr().err  # one that was done begins anew
+    assert "resuming" not in capsys.readouterr().err  # a finished one starts over
     lines.write_bytes(b"\xff\xfe")
     assert main(["calibrate", "--out", str(out)]) == 2
     assert "is no text" in capsys.readouterr().err

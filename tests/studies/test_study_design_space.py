@@ -177,7 +177,7 @@ def test_the_command_prints_theirs_beside_ours_and_writes_all(tmp_path: Path, ca
     [
         (["--table", "6.8"], "--table: invalid choice: '6.8'"),
         (["--table", "7.33"], "--table: invalid choice: '7.33'"),
-        (["--overwrite"], "--overwrite means nothing without --out"),
+        (["--overwrite"], "--overwrite requires --out"),
         (["--out", "costs.txt"], "expected a name that ends in .csv, got 'costs.txt'"),
         (["--out", "no/such/folder.csv"], "there is no folder"),
         (["--data", "uniform"], "unrecognized arguments: --data"),

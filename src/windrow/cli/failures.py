@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from windrow.spark.failures import failure
 
-READING = re.compile(r"^(?:OSError|FileNotFoundError|pyarrow\.lib\.Arrow\w+): (?P<said>.+)$", re.MULTILINE)
+READING = re.compile(r"^(?:OSError|FileNotFoundError|pyarrow\.lib\.Arrow\w+): (?P<message>.+)$", re.MULTILINE)
 """A worker could not read a file with pyarrow."""
-SPARK = re.compile(r"\[(?P<kind>[A-Z_]+(?:\.[A-Z_]+)?)\] (?P<said>[^\n]+)")
+SPARK = re.compile(r"\[(?P<kind>[A-Z_]+(?:\.[A-Z_]+)?)\] (?P<message>[^\n]+)")
 """How Spark starts a message, whatever wraps it."""
-HEADER = re.compile(r"(?P<said>(?:CSV header does not|Number of column in CSV header)[^\"]*?CSV file: [^\n]+)")
+HEADER = re.compile(r"(?P<message>(?:CSV header does not|Number of column in CSV header)[^\"]*?CSV file: [^\n]+)")
 """A file of a stream has different columns than the first ones."""
 WRAPPERS = ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")
 """Error classes that Spark uses for any failed query, whatever the cause."""
@@ -31,19 +31,23 @@ def bad_input(error: Exception) -> str | None:
     text = str(error)
     header = HEADER.search(text)
     if header:
-        return f"the input cannot be read: {' '.join(header['said'].split())}"
-    unreadable = next((found for found in SPARK.finditer(text) if found["kind"].startswith(UNREADABLE)), None)
+        return f"the input cannot be read: {' '.join(header['message'].split())}"
+    unreadable = next((match for match in SPARK.finditer(text) if match["kind"].startswith(UNREADABLE)), None)
     if unreadable:
-        return _unreadable(unreadable["said"], "MALFORMED_RECORD" in text)
+        return _unreadable(unreadable["message"], "MALFORMED_RECORD" in text)
     if isinstance(error, pa.ArrowInvalid):
         return _unreadable(text)
     reading = READING.search(text) if "pyarrow" in text else None
-    return _unreadable(reading["said"]) if reading else None
+    return _unreadable(reading["message"]) if reading else None
 
 
-def _unreadable(said: str, malformed: bool = False) -> str:
-    why = "a value is not of its column's type, or it is half-written" if malformed else "it may be half-written"
-    return f"the input cannot be read, {why}: {said.split(' SQLSTATE: ')[0]}"
+def _unreadable(message: str, malformed: bool = False) -> str:
+    why = (
+        "a value does not have its column's type, or a file is half-written"
+        if malformed
+        else "a file may be half-written"
+    )
+    return f"the input cannot be read, {why}: {message.split(' SQLSTATE: ')[0]}"
 
 
 def gist(error: Exception) -> str:
@@ -52,7 +56,7 @@ def gist(error: Exception) -> str:
     >>> gist(RuntimeError("An error occurred while calling o1.x: SparkException: [OUT_OF_LUCK] No luck."))
     'RuntimeError: [OUT_OF_LUCK] No luck.'
     """
-    told = [found for found in SPARK.finditer(str(error)) if found["kind"] not in WRAPPERS]
-    from_spark = told[0] if told else SPARK.search(str(error))
+    messages = [match for match in SPARK.finditer(str(error)) if match["kind"] not in WRAPPERS]
+    from_spark = messages[0] if messages else SPARK.search(str(error))
     line = from_spark[0] if from_spark else next(iter(str(error).strip().splitlines()), "no message")
     return f"{type(error).__name__}: {line}"

@@ -37,19 +37,19 @@ def check_landing(path: str, *, may_be_empty: bool) -> None:
     if local is None or not local.exists():
         return
     if local.is_file():
-        raise SourceError(f"{path}: it is a file; --stream wants the folder in which files land")
+        raise SourceError(f"{path} is a file; --stream expects the folder in which files land")
     listing = list_files(str(local))
     if not (may_be_empty or listing.files or listing.has_folders):
         raise SourceError(
-            f"{path}: there is no file in it yet, and the first ones tell the columns and their types; "
-            "start again when one has landed"
+            f"{path}: the folder contains no file yet, so columns and types are unknown; start again when the first "
+            "file has landed"
         )
 
 
 def columns_of(spark: SparkSession, path: str, form: str) -> StructType:
     """Return the columns of the files in a folder."""
-    known = read(spark, path, form)
-    return (known.df if isinstance(known, ParquetSource) else known).schema
+    source = read(spark, path, form)
+    return (source.df if isinstance(source, ParquetSource) else source).schema
 
 
 def read_landing(spark: SparkSession, path: str, form: str, columns: StructType) -> DataFrame:
@@ -109,17 +109,17 @@ class BatchFolder:
     def _put(self, df: DataFrame, name: str) -> None:
         """Write to a temporary folder, then move the file, so that it appears complete or not at all."""
         aside = self.path / f".{name}.tmp"
-        told = Observation("written")
+        observation = Observation("written")
         counts = F.count(F.lit(1)).alias("rows"), F.count_if("final").alias("frames")
         ordered = df.repartition(1).sortWithinPartitions(*map(column, self.order))
         shutil.rmtree(aside, ignore_errors=True)
         try:
-            written = ordered.observe(told, *counts).write.format(self.form).options(**WRITING[self.form])
+            written = ordered.observe(observation, *counts).write.format(self.form).options(**WRITING[self.form])
             written.save(str(aside))
             self._remove(name)
-            if told.get["rows"]:
+            if observation.get["rows"]:
                 next(aside.glob("part-*")).replace(self.path / f"{name}.{self.form}")
-                self.frames += told.get["frames"]
+                self.frames += observation.get["frames"]
         finally:
             shutil.rmtree(aside, ignore_errors=True)
 

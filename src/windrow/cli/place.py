@@ -33,7 +33,7 @@ class Place:
 
     folder: BatchFolder | None
     checkpoint: Path | None
-    anew: bool
+    overwrite: bool
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Place:
@@ -49,55 +49,55 @@ class Place:
 
     def _check_beginning(self, folder: BatchFolder) -> None:
         assert self.checkpoint is not None
-        if not self.anew and folder.is_used and not self.goes_on:
+        if not self.overwrite and folder.is_used and not self.resumes:
             raise OutputError(
-                f"--out: {folder.path} exists already, and {self.checkpoint} holds no run to go on with; "
-                "give --overwrite to replace it"
+                f"--out: {folder.path} exists already, and {self.checkpoint} has no run to resume; "
+                "use --overwrite to replace it"
             )
-        if self.anew:
+        if self.overwrite:
             folder.target.check()
-        if self.anew and self.goes_on and not self.checkpoint.is_relative_to(folder.path):
+        if self.overwrite and self.resumes and not self.checkpoint.is_relative_to(folder.path):
             raise SpecError(
-                f"--overwrite: it begins anew, and --checkpoint {self.checkpoint} is of an earlier run; "
-                "give a new folder for it, or leave --overwrite out to go on"
+                f"--overwrite starts over, but --checkpoint {self.checkpoint} belongs to an earlier run; "
+                "use a new folder for the checkpoint, or drop --overwrite to resume"
             )
 
     @property
-    def goes_on(self) -> bool:
+    def resumes(self) -> bool:
         """Whether the checkpoint belongs to an earlier run."""
         return self.checkpoint is not None and (self.checkpoint / "metadata").exists()
 
-    def begin(self, found: DataFrame) -> None:
+    def begin(self, frames: DataFrame) -> None:
         """Create the folder of frames, unless this run resumes an earlier one."""
         if self.folder is None:
             return
-        check_types(found, self.folder.target.name, self.folder.form)
-        if self.anew or not self.goes_on or not self.folder.path.exists():
+        check_types(frames, self.folder.target.name, self.folder.form)
+        if self.overwrite or not self.resumes or not self.folder.path.exists():
             self.folder.make()
 
-    def known_columns(self) -> StructType | None:
+    def saved_columns(self) -> StructType | None:
         """Return the input columns of the run that this one resumes, or None.
 
         Files may have come and gone since. Inferring the columns again could yield other types, and thus a query that
         does not match the checkpoint.
         """
-        if self.anew or not self.goes_on or self.checkpoint is None:
+        if self.overwrite or not self.resumes or self.checkpoint is None:
             return None
-        kept = self.checkpoint / COLUMNS
-        return StructType.fromJson(json.loads(kept.read_text())) if kept.exists() else None
+        saved = self.checkpoint / COLUMNS
+        return StructType.fromJson(json.loads(saved.read_text())) if saved.exists() else None
 
-    def keep_columns(self, columns: StructType) -> None:
+    def save_columns(self, columns: StructType) -> None:
         """Save the columns for runs that resume this one."""
         if self.checkpoint is None:
             return
         try:
             self.checkpoint.mkdir(exist_ok=True)
             # A half-written file would block the next run.
-            beside = self.checkpoint / f".{COLUMNS}.tmp"
-            beside.write_text(columns.json())
-            beside.replace(self.checkpoint / COLUMNS)
+            temporary = self.checkpoint / f".{COLUMNS}.tmp"
+            temporary.write_text(columns.json())
+            temporary.replace(self.checkpoint / COLUMNS)
         except OSError as error:
-            raise OutputError(f"--checkpoint: {self.checkpoint}: cannot be written: {error.strerror}") from None
+            raise OutputError(f"--checkpoint: cannot write {self.checkpoint}: {error.strerror}") from None
 
     @contextmanager
     def used_checkpoint(self) -> Iterator[Path]:
@@ -111,33 +111,34 @@ class Place:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def how_to_go_on(self) -> str:
+    def how_to_resume(self) -> str:
         """Describe how to resume a stopped run."""
         if self.checkpoint is None:
-            return "with --checkpoint FOLDER the next run could go on from there"
-        return f"the same command{', without --overwrite,' if self.anew else ''} goes on from {self.checkpoint}"
+            return "use --checkpoint FOLDER to be able to resume"
+        without = " without --overwrite" if self.overwrite else ""
+        return f"run the same command again{without} to resume from {self.checkpoint}"
 
 
-def _checkpoint(given: str | None, folder: BatchFolder | None, source: str) -> Path | None:
-    if given is None:
+def _checkpoint(text: str | None, folder: BatchFolder | None, source: str) -> Path | None:
+    if text is None:
         return folder.path / HIDDEN if folder else None
-    local = local_path(given)
+    local = local_path(text)
     if local is None or local.is_file():
-        raise SpecError(f"--checkpoint: {given} is no folder on this machine; give one")
+        raise SpecError(f"--checkpoint: expected a folder on this machine, got {text}")
     path = local.resolve()
-    check_apart("--checkpoint", given, path, [source])
+    check_apart("--checkpoint", text, path, [source])
     if folder and (path == folder.path or folder.path.is_relative_to(path)):
-        raise SpecError(f"--checkpoint: {given} is or contains --out {folder.target.name}; choose another folder")
+        raise SpecError(f"--checkpoint: {text} is or contains --out {folder.target.name}; choose another folder")
     if folder and path.is_relative_to(folder.path) and (path.parent != folder.path or path.name[0] not in "._"):
         raise SpecError(
-            f"--checkpoint: {given} lies inside --out {folder.target.name} and would be read as data; choose another "
-            f"folder, or leave it out for {HIDDEN}"
+            f"--checkpoint: {text} is inside --out {folder.target.name} and would be read as data; choose another "
+            f"folder, or drop the option to use {HIDDEN}"
         )
     if not (path.parent.is_dir() or (folder and path.parent == folder.path)):
-        raise SpecError(f"--checkpoint: {given}: there is no folder {path.parent}")
+        raise SpecError(f"--checkpoint: {text}: there is no folder {path.parent}")
     strange = strangers(path, CHECKPOINT) if path.is_dir() else []
     if strange:
         raise SpecError(
-            f"--checkpoint: {given} contains {named(strange)}, which is not part of a checkpoint; give a new folder"
+            f"--checkpoint: {text} contains {named(strange)}, which is not part of a checkpoint; use a new folder"
         )
     return path

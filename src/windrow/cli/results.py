@@ -23,7 +23,7 @@ def add_result_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--out",
         metavar="PATH",
-        help="write the result: one file for a name like jams.csv, else a folder of Spark's",
+        help="write the result: to one file for a name like jams.csv, else to a folder",
     )
     group.add_argument("--format", choices=FORMATS, help="format of --out (default: by its name, else parquet)")
     group.add_argument("--overwrite", action="store_true", help="replace an earlier result at --out")
@@ -33,11 +33,11 @@ def add_result_arguments(parser: argparse.ArgumentParser) -> None:
 def check_result_arguments(args: argparse.Namespace, inputs: Sequence[str], columns: Sequence[str]) -> Output | None:
     """Return the checked destination of the result, or None for the terminal."""
     if args.limit < 1:
-        raise SpecError(f"--limit: {args.limit} is no number of rows; it must be at least 1")
+        raise SpecError(f"--limit: expected at least 1 row, got {args.limit}")
     if args.out is None:
         for option in ("format", "overwrite"):
             if getattr(args, option):
-                raise SpecError(f"--{option} means nothing without --out")
+                raise SpecError(f"--{option} requires --out")
         return None
     return Output.of(args.out, args.format, args.overwrite, inputs, columns)
 

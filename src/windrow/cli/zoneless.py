@@ -34,8 +34,8 @@ def has_zone(df: DataFrame, on: str) -> bool:
     field = Columns(df).field(on, "--on")
     if not isinstance(field.dataType, TimestampType | TimestampNTZType):
         raise TypeMismatchError(
-            f"--on: column {field.name!r} is of type {field.dataType.simpleString()}; --watermark wants a timestamp, "
-            "and where rows come in order, --ordered does without"
+            f"--on: column {field.name!r} is of type {field.dataType.simpleString()}; --watermark requires a "
+            "timestamp; if rows arrive in order, use --ordered instead"
         )
     return isinstance(field.dataType, TimestampType)
 
@@ -92,10 +92,10 @@ def as_zone(name: str) -> tzinfo:
     >>> as_zone("Europe/Berlin"), as_zone("GMT+5:30"), as_zone("-08:00")
     (zoneinfo.ZoneInfo(key='Europe/Berlin'), datetime.timezone(...19800)), datetime.timezone(...57600)))
     """
-    found = OFFSET.fullmatch(name)
-    if found:
-        sign = -1 if found["sign"] == "-" else 1
-        return timezone(sign * timedelta(hours=int(found["hours"]), minutes=int(found["minutes"] or 0)))
+    offset = OFFSET.fullmatch(name)
+    if offset:
+        sign = -1 if offset["sign"] == "-" else 1
+        return timezone(sign * timedelta(hours=int(offset["hours"]), minutes=int(offset["minutes"] or 0)))
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, ZoneInfoNotFoundError):
@@ -106,9 +106,9 @@ def in_zone(values: pa.ChunkedArray, zone: tzinfo) -> list[Any]:
     """Return the values of a column, with instants in a time zone; out of Python's range, as strings in UTC."""
     kind = values.type
     try:
-        found: list[Any] = values.to_pylist()
+        plain: list[Any] = values.to_pylist()
         if pa.types.is_timestamp(kind) and kind.tz:
-            return [None if value is None else value.astimezone(zone) for value in found]
-        return found
+            return [None if value is None else value.astimezone(zone) for value in plain]
+        return plain
     except (OverflowError, ValueError):
         return [None if value is None else str(value) for value in values.cast(pa.string()).to_pylist()]

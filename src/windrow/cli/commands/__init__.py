@@ -9,12 +9,12 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """Where a subcommand registers itself; argparse has no public name for this type."""
 
 COMMANDS = {
-    "demo": "find traffic jams and dye in made-up data, with pictures",
+    "demo": "find traffic jams and dye in synthetic data, with pictures",
     "frames": "segment a table into frames",
-    "fill": "give frames the rows of another table",
-    "advise": "say how an aggregate over a sliding window is best computed",
-    "calibrate": "measure what ways to keep a window cost on this machine",
-    "study": "measure how accurate synopses are and what they cost, beside the literature",
+    "fill": "fill frames with the rows of another table",
+    "advise": "recommend how to compute an aggregate over a sliding window",
+    "calibrate": "measure the cost of synopses on this machine",
+    "study": "measure accuracy and cost of synopses and compare them with the literature",
 }
 """The commands and their purposes. The module of a command declares its arguments and is imported only when needed."""
 

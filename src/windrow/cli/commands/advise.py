@@ -13,28 +13,32 @@ from windrow.terminal import SparkLog
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
-    parser.description = "Say what each way to compute an aggregate over a sliding window costs, and which one is best."
+    parser.description = "Show the cost of each way to compute an aggregate over a sliding window, and recommend one."
     parser.add_argument(
-        "aggregate", metavar="AGGREGATE", help="as a call, such as 'variance(helium)' or 'quantile(temp, 0.99)'"
+        "aggregate", metavar="AGGREGATE", help="a call such as 'variance(helium)' or 'quantile(temp, 0.99)'"
     )
-    parser.add_argument("--retention", type=int, required=True, metavar="R", help="elements in a window")
-    parser.add_argument("--slide", type=int, required=True, metavar="S", help="elements from one window to the next")
+    parser.add_argument("--retention", type=int, required=True, metavar="R", help="number of values per window")
+    parser.add_argument("--slide", type=int, required=True, metavar="S", help="number of values between windows")
     parser.add_argument(
-        "--eps", type=float, metavar="ε", help="how wrong an answer may be (default: as the call says, else 0)"
-    )
-    parser.add_argument(
-        "--delta", type=float, default=0.0, metavar="δ", help="with which probability it may be more wrong (default 0)"
+        "--eps", type=float, metavar="ε", help="allowed error of an answer (default: that of the aggregate, else 0)"
     )
     parser.add_argument(
-        "--groups", type=int, default=1, metavar="N", help="how many such windows there are (default 1)"
+        "--delta", type=float, default=0.0, metavar="δ", help="allowed probability of a larger error (default 0)"
     )
-    parser.add_argument("--prefer", choices=("balanced", "time", "space"), default="balanced", help="what counts")
-    parser.add_argument("--limit-bytes", type=float, metavar="N", help="how much memory all groups may take")
-    parser.add_argument("--batch", type=int, metavar="B", help="elements that come at a time (default: many slides)")
-    parser.add_argument("--kind", choices=("count", "time"), default="count", help="by what elements leave a window")
-    parser.add_argument("--whole", action="store_true", help="values are whole numbers of at least 0")
-    parser.add_argument("--model", metavar="FILE.json", help="a model by `windrow calibrate --out`")
-    parser.add_argument("--plot", metavar="FILE.png", help="draw the ways by time and memory")
+    parser.add_argument(
+        "--groups", type=int, default=1, metavar="N", help="number of groups, each with its own window (default 1)"
+    )
+    parser.add_argument("--prefer", choices=("balanced", "time", "space"), default="balanced", help="what to minimise")
+    parser.add_argument("--limit-bytes", type=float, metavar="N", help="memory limit for all groups")
+    parser.add_argument(
+        "--batch", type=int, metavar="B", help="number of values that arrive at a time (default: many slides)"
+    )
+    parser.add_argument(
+        "--kind", choices=("count", "time"), default="count", help="whether values expire by count or by time"
+    )
+    parser.add_argument("--whole", action="store_true", help="all values are non-negative integers")
+    parser.add_argument("--model", metavar="FILE.json", help="a cost model written by `windrow calibrate --out`")
+    parser.add_argument("--plot", metavar="FILE.png", help="plot time and memory of each way")
     add_import_argument(parser)
     parser.set_defaults(run=run)
 
@@ -51,4 +55,4 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
     )  # fmt: skip
     print(advice)
     if args.plot is not None:
-        print(f"drawn to {advice.plot(args.plot)}")
+        print(f"wrote the plot to {advice.plot(args.plot)}")

@@ -24,18 +24,18 @@ MODEL_FIELDS = {"version", "about", "costs"}
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
     parser.description = (
-        "Measure how long each synopsis takes and how much it keeps, fit a model to it, and let wr.advise "
-        "and wr.slide use it from then on. One that was broken off goes on where it stopped."
+        "Measure time and memory of each synopsis, and fit a cost model that wr.advise and wr.slide use from then on. "
+        "An interrupted calibration resumes where it stopped."
     )
     parser.add_argument(
         "--full", action="store_true",
-        help="measure every aggregate over the whole range, up to an hour; without it, a few minutes tell how much "
-        "faster or slower this machine is than the one that the package's model is of",
+        help="measure every aggregate over the whole range, up to an hour; by default, a few minutes of measurements "
+        "scale the package's model to the speed of this machine",
     )  # fmt: skip
     parser.add_argument(
-        "--out", metavar="FILE.json", help="where the model goes (default: where wr.advise looks for it)"
+        "--out", metavar="FILE.json", help="where to write the model (default: where wr.advise looks for it)"
     )
-    parser.add_argument("--fresh", action="store_true", help="forget what a calibration that was broken off measured")
+    parser.add_argument("--fresh", action="store_true", help="discard the measurements of an interrupted calibration")
     add_import_argument(parser)
     parser.set_defaults(run=run)
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
     except WindrowError:
         raise
     except OSError as error:
-        raise OutputError(f"--out: {out.name}: cannot be written: {error.strerror}") from None
+        raise OutputError(f"--out: cannot write {out.name}: {error.strerror}") from None
     _show(model, args.full)
     print(f"wrote the model to {out.name}", file=sys.stderr)
 
@@ -63,8 +63,8 @@ def _made(out: Target, full: bool, fresh: bool) -> Model:
         lines.unlink(missing_ok=True)
         done = 0
     _measure(tasks, done, lines, care)
-    found = read_lines(lines)
-    model = fit_model(found) if full else adapted(shipped_model(), found)
+    measured = read_lines(lines)
+    model = fit_model(measured) if full else adapted(shipped_model(), measured)
     with out.writing() as new:
         model.save(new)
     return model
@@ -72,7 +72,7 @@ def _made(out: Target, full: bool, fresh: bool) -> Model:
 
 def _measure(tasks: list[Task], done: int, lines: Path, care: Care) -> None:
     if done:
-        print(f"going on after {done:,} of {len(tasks):,} measurements", file=sys.stderr)
+        print(f"resuming after {done:,} of {len(tasks):,} measurements", file=sys.stderr)
     with steps(len(tasks), done) as begin:
         for line in calibrate(tasks, lines, care):
             begin(str(line.task))
@@ -82,24 +82,24 @@ def _show(model: Model, full: bool) -> None:
     if full:
         print_table(quality(model))
     else:
-        print(f"this machine takes {model.about['factor']} times as long as that of the package's model (median)")
+        print(f"this machine takes {model.about['factor']} times as long as the package's model predicts (median)")
 
 
 def quality(model: Model) -> Table:
     """Summarise how well the model predicts the times of each synopsis: medians over all aggregates."""
-    found: dict[str, list[tuple[Fit, Diagnosis]]] = {}
+    fits: dict[str, list[tuple[Fit, Diagnosis]]] = {}
     for key, costs in model.costs.items():
         if costs.time.diagnosis is not None:
-            found.setdefault(f"{key.synopsis}, {key.mode}", []).append((costs.time, costs.time.diagnosis))
+            fits.setdefault(f"{key.synopsis}, {key.mode}", []).append((costs.time, costs.time.diagnosis))
 
     def middle(of: Callable[[Fit, Diagnosis], float]) -> list[float]:
-        return [round(median(of(*each) for each in mine), 3) for mine in found.values()]
+        return [round(median(of(*each) for each in mine), 3) for mine in fits.values()]
 
     return Table(
         {
-            "synopsis": list(found),
-            "aggregates": [len(mine) for mine in found.values()],
-            "measured": [sum(d.n for _, d in mine) for mine in found.values()],
+            "synopsis": list(fits),
+            "aggregates": [len(mine) for mine in fits.values()],
+            "measured": [sum(d.n for _, d in mine) for mine in fits.values()],
             "R²": middle(lambda _, d: d.r_squared),
             "error, unseen": middle(lambda _, d: d.relative_v),
             "95 % from": middle(lambda f, _: f.low),
@@ -117,7 +117,7 @@ def _out(path: Path) -> Target:
         if path.suffix.lower() == ".json":
             path.absolute().parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"--out: {path}: its folder cannot be made: {error.strerror}") from None
+        raise OutputError(f"--out: cannot create the folder of {path}: {error.strerror}") from None
     return Target.of(path, _why_no_model, overwrite=True, suffixes=(".json",)).check()
 
 
@@ -126,7 +126,8 @@ def _why_no_model(path: Path) -> str | None:
     if path.is_dir():
         return "it is a folder"
     try:
-        told = json.loads(path.read_text(encoding="utf-8") or "{}")
+        content = json.loads(path.read_text(encoding="utf-8") or "{}")
     except (OSError, ValueError):
         return "it is not a model"
-    return None if told == {} or (isinstance(told, dict) and set(told) >= MODEL_FIELDS) else "it is not a model"
+    is_model = content == {} or (isinstance(content, dict) and set(content) >= MODEL_FIELDS)
+    return None if is_model else "it is not a model"

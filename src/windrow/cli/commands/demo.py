@@ -12,14 +12,16 @@ from windrow.terminal import SparkLog
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
-    parser.description = "Make a day of traffic and the tow of a dye probe, find the jams and the dye, draw both."
-    parser.add_argument("--out", default="demo-out", metavar="DIR", help="where everything goes (default demo-out)")
-    parser.add_argument("--detectors", type=int, default=200, metavar="N", help="how many detectors (default 200)")
+    parser.description = "Create a day of traffic and the tow of a dye probe, find the jams and the dye, and draw both."
+    parser.add_argument("--out", default="demo-out", metavar="DIR", help="output folder (default demo-out)")
+    parser.add_argument("--detectors", type=int, default=200, metavar="N", help="number of detectors (default 200)")
     parser.add_argument("--seed", type=int, default=8, metavar="S", help="another seed makes another day (default 8)")
-    group = parser.add_argument_group("stream", "The day lands file by file, and jams show while they grow.")
-    group.add_argument("--stream", action="store_true", help="frame the day of traffic as it comes in")
-    group.add_argument("--every", type=float, metavar="SECONDS", help="how often a file lands (default 1)")
-    group.add_argument("--seconds", type=float, metavar="N", help="stop after so long (default: when the day is over)")
+    group = parser.add_argument_group("stream", "The day arrives file by file, and jams are shown while they grow.")
+    group.add_argument("--stream", action="store_true", help="frame the day of traffic as it arrives")
+    group.add_argument("--every", type=float, metavar="SECONDS", help="time between files (default 1)")
+    group.add_argument(
+        "--seconds", type=float, metavar="N", help="stop after N seconds (default: at the end of the day)"
+    )
     parser.set_defaults(run=run)
 
 
@@ -28,9 +30,9 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
     for option in ("every", "seconds"):
         value = getattr(args, option)
         if value is not None and not args.stream:
-            raise SpecError(f"--{option} means nothing without --stream")
+            raise SpecError(f"--{option} requires --stream")
         if value is not None and not 0 <= value < float("inf"):
-            raise SpecError(f"--{option}: {value:g} is no number of seconds; it must be 0 or more")
+            raise SpecError(f"--{option}: expected a number of seconds of at least 0, got {value:g}")
     if args.stream:
         every = 1.0 if args.every is None else args.every
         run_stream_demo(

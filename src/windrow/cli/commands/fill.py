@@ -21,23 +21,25 @@ EXAMPLES = """examples:
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
-    parser.description = (
-        "Tag the rows of INPUT with the frames they lie in; with --agg, aggregate them: one row a frame."
-    )
+    parser.description = "Tag the rows of INPUT with their frames; with --agg, aggregate them to one row per frame."
     parser.epilog, parser.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
-    parser.add_argument("frames", metavar="FRAMES", help="frames as `windrow frames --out` writes them")
+    parser.add_argument("frames", metavar="FRAMES", help="frames written by `windrow frames --out`")
     parser.add_argument("input", metavar="INPUT", help="the table whose rows fill the frames")
     parser.add_argument("--frames-format", choices=FORMATS, help="format of FRAMES (default: by its name)")
     parser.add_argument("--input-format", choices=FORMATS, help="format of INPUT (default: by its name, else parquet)")
     parser.add_argument("--on", required=True, metavar="COLUMN", help="the column of INPUT that orders its rows")
-    parser.add_argument("--by", action="append", metavar="COLUMN[,COLUMN]", help="columns whose values make a group")
-    parser.add_argument("--order-by", action="append", metavar="COLUMN[,COLUMN]", help="what orders rows of one --on")
-    parser.add_argument("--before", metavar="DURATION", help="let frames start earlier")
-    parser.add_argument("--after", metavar="DURATION", help="let frames end later")
+    parser.add_argument("--by", action="append", metavar="COLUMN[,COLUMN]", help="columns that identify a group")
     parser.add_argument(
-        "--agg", action="extend", nargs="+", metavar="NAME=FUNCTION(COLUMN)", help="aggregates of each frame's rows"
+        "--order-by", action="append", metavar="COLUMN[,COLUMN]", help="columns that order rows of equal --on"
     )
-    parser.add_argument("--nulls-on", choices=POLICIES, default="error", help="rows with a null in --on or --by")
+    parser.add_argument("--before", metavar="DURATION", help="extend frames to start earlier")
+    parser.add_argument("--after", metavar="DURATION", help="extend frames to end later")
+    parser.add_argument(
+        "--agg", action="extend", nargs="+", metavar="NAME=FUNCTION(COLUMN)", help="aggregates of the rows per frame"
+    )
+    parser.add_argument(
+        "--nulls-on", choices=POLICIES, default="error", help="how to treat rows with a null in --on or --by"
+    )
     add_import_argument(parser)
     add_result_arguments(parser)
     parser.set_defaults(run=run)
@@ -58,10 +60,10 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
     with working("starting Spark"):
         spark = quiet_session(log)
     with working("reading", spark):
-        known = read(spark, args.frames, forms[0])
-        frames = known.df if isinstance(known, ParquetSource) else known
+        table = read(spark, args.frames, forms[0])
+        frames = table.df if isinstance(table, ParquetSource) else table
         frames = widen(frames, **moves) if moves else frames
         source = read(spark, args.input, forms[1])
-        found = fill(frames, source, on=args.on, by=by, agg=agg or None, order_by=order_by, nulls_on=args.nulls_on)
-    groups = [name for name in found.columns if name.lower() in {key.lower() for key in by or ()}]
-    deliver(found, output, args.limit, [*groups, "frame", *([] if agg else [args.on])], "frames" if agg else "rows")
+        filled = fill(frames, source, on=args.on, by=by, agg=agg or None, order_by=order_by, nulls_on=args.nulls_on)
+    groups = [name for name in filled.columns if name.lower() in {key.lower() for key in by or ()}]
+    deliver(filled, output, args.limit, [*groups, "frame", *([] if agg else [args.on])], "frames" if agg else "rows")

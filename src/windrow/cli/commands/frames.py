@@ -29,27 +29,31 @@ EXAMPLES = """examples:
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
-    parser.description = "Segment a table into frames, by what the data says."
+    parser.description = "Segment a table into frames that are defined by the data."
     parser.epilog, parser.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
-    parser.add_argument("input", metavar="INPUT", help="Parquet, CSV with a header, or JSON lines: a file or a folder")
+    parser.add_argument("input", metavar="INPUT", help="a file or folder of Parquet, CSV with a header, or JSON lines")
     parser.add_argument("--input-format", choices=FORMATS, help="format of INPUT (default: by its name, else parquet)")
     parser.add_argument(
         "--on", required=True, metavar="COLUMN", help="the column that orders the rows: time, date or number"
     )
-    parser.add_argument("--by", action="append", metavar="COLUMN[,COLUMN]", help="columns whose values make a group")
-    parser.add_argument("--order-by", action="append", metavar="COLUMN[,COLUMN]", help="what orders rows of one --on")
+    parser.add_argument("--by", action="append", metavar="COLUMN[,COLUMN]", help="columns that identify a group")
+    parser.add_argument(
+        "--order-by", action="append", metavar="COLUMN[,COLUMN]", help="columns that order rows of equal --on"
+    )
     schemes = add_scheme_arguments(parser)
     group = parser.add_argument_group("more")
     add_import_argument(group)
     group.add_argument(
         "--agg", action="extend", nargs="+", metavar="NAME=FUNCTION(COLUMN)",
-        help=f"aggregates of each frame, such as quantile(speed, 0.9): {', '.join(AGGREGATE_REGISTRY.names)}",
+        help=f"aggregates per frame, such as quantile(speed, 0.9): {', '.join(AGGREGATE_REGISTRY.names)}",
     )  # fmt: skip
-    group.add_argument("--nulls-on", choices=POLICIES, default="error", help="rows with a null in --on or --by")
     group.add_argument(
-        "--plan", choices=PLANS, default="auto", help="how it is done (default: the fastest that applies)"
+        "--nulls-on", choices=POLICIES, default="error", help="how to treat rows with a null in --on or --by"
     )
-    group.add_argument("--explain", action="store_true", help="say which plan would run and why, and stop")
+    group.add_argument(
+        "--plan", choices=PLANS, default="auto", help="execution plan (default: the fastest that applies)"
+    )
+    group.add_argument("--explain", action="store_true", help="show which plan would run and why, and exit")
     add_result_arguments(parser)
     add_stream_arguments(parser)
     add_other_schemes(schemes)
@@ -77,10 +81,10 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
                 source, scheme, on=args.on, by=by, agg=agg, order_by=order_by, nulls_on=args.nulls_on, plan=args.plan
             )
         else:
-            found = frames(
+            result = frames(
                 source, scheme, on=args.on, by=by, agg=agg, order_by=order_by, nulls_on=args.nulls_on, plan=args.plan
             )
     if args.explain:
         print(choice)
     else:
-        deliver(found, output, args.limit, [*found.columns[: len(by or ())], "frame"], "frames")
+        deliver(result, output, args.limit, [*result.columns[: len(by or ())], "frame"], "frames")

@@ -44,55 +44,57 @@ def add_stream_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments that only streams have."""
     group = parser.add_argument_group(
         "streams",
-        "Files must land whole: write them under a name that begins with a dot, and rename\n"
-        "them. --out is a folder, which gets a file a batch; without it the newest frames\n"
-        "are shown. Ctrl-C ends the run, and the same command goes on from the checkpoint.",
+        "Files must appear complete: write them under a name that begins with a dot, then\n"
+        "rename them. --out is a folder that receives one file per batch; without it, the\n"
+        "newest frames are shown. Ctrl-C stops the run; the same command resumes it.",
     )
-    group.add_argument("--stream", action="store_true", help="INPUT is a folder; frame its files as they land")
-    group.add_argument("--watermark", metavar="DURATION", help='how far rows may be out of order, as in "10 seconds"')
+    group.add_argument("--stream", action="store_true", help="frame the files in the folder INPUT as they land")
+    group.add_argument("--watermark", metavar="DURATION", help='how far rows may be out of order, e.g. "10 seconds"')
     group.add_argument(
         "--ahead", metavar="DURATION",
-        help=f'hold back rows further ahead of the clock (default: "{AHEAD}"; "off" for none)',
+        help=f'hold back rows further ahead of the clock (default "{AHEAD}"; "off" for never)',
     )  # fmt: skip
-    group.add_argument("--ordered", action="store_true", help="rows come in order: no --watermark, and no waiting")
-    group.add_argument("--fragments", action="store_true", help="also report pieces of frames that are still open")
-    group.add_argument("--late", choices=LATE, help="rows behind the watermark: drop and count, or emit them")
+    group.add_argument("--ordered", action="store_true", help="rows arrive in order: no --watermark and no waiting")
+    group.add_argument("--fragments", action="store_true", help="also emit pieces of frames that are still open")
+    group.add_argument("--late", choices=LATE, help="rows behind the watermark: drop and count them, or emit them")
     group.add_argument(
         "--checkpoint", metavar="FOLDER",
-        help=f"where the state is kept (default: {HIDDEN} in --out; without --out it is not kept)",
+        help=f"folder for the state (default: {HIDDEN} in --out; without --out, a temporary one)",
     )  # fmt: skip
-    group.add_argument("--once", action="store_true", help="take the files that are there, and end")
-    group.add_argument("--flush", action="store_true", help="with --once: also the frames that are open at the end")
+    group.add_argument("--once", action="store_true", help="process the existing files, then exit")
+    group.add_argument(
+        "--flush", action="store_true", help="with --once: also emit the frames that are open at the end"
+    )
 
 
 def refuse_stream_arguments(args: argparse.Namespace) -> None:
     """Reject stream arguments for a table."""
     for name in ONLY_STREAMS:
         if getattr(args, name):
-            raise SpecError(f"--{name} means nothing without --stream")
+            raise SpecError(f"--{name} requires --stream")
 
 
 def check_stream_arguments(args: argparse.Namespace) -> None:
     """Reject incompatible arguments."""
     if args.limit < 1:
-        raise SpecError(f"--limit: {args.limit} is no number of rows; it must be at least 1")
+        raise SpecError(f"--limit: expected at least 1 row, got {args.limit}")
     for option in ("format", "overwrite"):
         if getattr(args, option) and args.out is None:
-            raise SpecError(f"--{option} means nothing without --out")
+            raise SpecError(f"--{option} requires --out")
     if args.plan != "auto":
-        raise SpecError(f"--plan: {args.plan!r} is for tables; a stream has one plan, so leave --plan out")
+        raise SpecError(f"--plan: {args.plan!r} is for tables; drop --plan, since streams have one plan only")
     if args.flush and not args.once:
-        raise SpecError("--flush means nothing without --once: a stream that goes on has no end")
+        raise SpecError("--flush requires --once: a stream without end has no last frames")
     if args.ordered and args.watermark is not None:
-        raise SpecError(f"--watermark: {args.watermark!r} means nothing with --ordered; leave one of them out")
+        raise SpecError(f"--watermark: {args.watermark!r} has no effect with --ordered; drop one of them")
     if args.ordered and args.ahead is not None:
         raise SpecError(
             f"--ahead: {args.ahead!r} has no effect with --ordered, which has no watermark; drop one of them"
         )
     if not args.ordered and args.watermark is None:
         raise SpecError(
-            "--stream: nothing tells how far rows may be out of order; give --watermark, such as "
-            "--watermark '10 seconds', or --ordered if they come in order"
+            "--stream requires --watermark, which limits how far rows may be out of order, e.g. "
+            "--watermark '10 seconds'; or --ordered if rows arrive in order"
         )
 
 
@@ -107,7 +109,7 @@ def as_delay(text: str) -> str:
     except SpecError as error:
         raise SpecError(f"--watermark: {error}") from None
     if delay < 0:
-        raise SpecError(f"--watermark: {text!r} is negative; give a duration such as '10 seconds'")
+        raise SpecError(f"--watermark: {text!r} is negative; expected a duration such as '10 seconds'")
     return f"{-(-delay // 1000)} milliseconds"
 
 
@@ -164,18 +166,20 @@ class StreamRequest:
     def frames(self, landed: DataFrame, flush: Path | None = None) -> DataFrame:
         """Return the frames of the stream, or those left in a checkpoint at its end."""
         at = None if flush is None else str(flush)
-        found = frames(self.source(landed), self.scheme, **self.options, flush=at)
-        return as_landed(found, landed, self.options["on"], self.options["agg"]) if self.is_zoneless(landed) else found
+        result = frames(self.source(landed), self.scheme, **self.options, flush=at)
+        if not self.is_zoneless(landed):
+            return result
+        return as_landed(result, landed, self.options["on"], self.options["agg"])
 
 
 def run_stream(args: argparse.Namespace, log: SparkLog) -> None:
     """Validate everything that needs no Spark, then start Spark and frame the files that land."""
     check_stream_arguments(args)
-    question = StreamRequest.of(args)
+    request = StreamRequest.of(args)
     check_input(args.input)
     form = format_of(args.input, args.input_format)
     place = Place.of(args)
-    columns = place.known_columns()
+    columns = place.saved_columns()
     check_landing(args.input, may_be_empty=columns is not None)
     ship_modules()
     with working("starting Spark"):
@@ -183,16 +187,16 @@ def run_stream(args: argparse.Namespace, log: SparkLog) -> None:
     with working("reading", spark):
         columns = columns or columns_of(spark, args.input, form)
         landed = read_landing(spark, args.input, form, columns)
-    with in_utc(spark) if question.is_zoneless(landed) else nullcontext():
+    with in_utc(spark) if request.is_zoneless(landed) else nullcontext():
         if args.explain:
-            print(explain(question.source(landed), question.scheme, **question.options))
+            print(explain(request.source(landed), request.scheme, **request.options))
             return
-        found = question.frames(landed)
-        place.begin(found)
-        place.keep_columns(columns)
+        result = request.frames(landed)
+        place.begin(result)
+        place.save_columns(columns)
         with place.used_checkpoint() as checkpoint:
-            rest = (lambda: question.frames(landed, checkpoint)) if args.flush else None
-            run_query(found, place, checkpoint, once=args.once, rest=rest, limit=args.limit)
+            rest = (lambda: request.frames(landed, checkpoint)) if args.flush else None
+            run_query(result, place, checkpoint, once=args.once, rest=rest, limit=args.limit)
 
 
 class Shown:
@@ -201,7 +205,7 @@ class Shown:
     def __init__(self, zone: tzinfo) -> None:
         self.frames = self.rows = 0
         self._zone = zone
-        self._found: SimpleQueue[pa.Table] = SimpleQueue()
+        self._batches: SimpleQueue[pa.Table] = SimpleQueue()
 
     def __call__(self, batch: DataFrame, _: int) -> None:
         """Receive a batch of the query."""
@@ -209,48 +213,48 @@ class Shown:
 
     def flush(self, rows: DataFrame) -> None:
         """Receive the frames left at the end of the stream."""
-        self._found.put(rows.toArrow())
+        self._batches.put(rows.toArrow())
 
     def show(self, view: LiveRows) -> None:
         """Show the batches received since the last call."""
-        while not self._found.empty():
-            rows = self._found.get().sort_by([("end", "ascending"), ("frame", "ascending")])
+        while not self._batches.empty():
+            rows = self._batches.get().sort_by([("end", "ascending"), ("frame", "ascending")])
             self.rows += rows.num_rows
             self.frames += pc.sum(rows["final"]).as_py() or 0
             view.add({name: in_zone(rows.column(i), self._zone) for i, name in enumerate(rows.column_names)})
 
 
 def run_query(
-    found: DataFrame, place: Place, checkpoint: Path, *, once: bool, rest: Callable[[], DataFrame] | None, limit: int
+    result: DataFrame, place: Place, checkpoint: Path, *, once: bool, rest: Callable[[], DataFrame] | None, limit: int
 ) -> None:
     """Run the query until it ends or Ctrl-C is pressed, and report the outcome."""
     began = time.perf_counter()
-    shown = Shown(session_zone(found.sparkSession))
+    shown = Shown(session_zone(result.sparkSession))
     sink = place.folder or shown
-    writer = found.writeStream.foreachBatch(sink).option("checkpointLocation", str(checkpoint))
+    writer = result.writeStream.foreachBatch(sink).option("checkpointLocation", str(checkpoint))
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=PAUSE)
     # With an output folder, only the status line is shown, on stderr.
-    with interruption() as asked, LiveRows(limit, Console(stderr=True) if place.folder else None) as view:
+    with interruption() as interrupted, LiveRows(limit, Console(stderr=True) if place.folder else None) as view:
 
         def look(counts: Counts) -> None:
             shown.show(view)
-            view.set_status(f"{_told(sink.frames, counts)}; Ctrl-C ends it")
+            view.set_status(f"{_summary(sink.frames, counts)}; press Ctrl-C to stop")
 
-        counts = watch(writer.start(), look, asked.is_set)
-        if once and asked.is_set():
+        counts = watch(writer.start(), look, interrupted.is_set)
+        if once and interrupted.is_set():
             raise KeyboardInterrupt
         if rest is not None:
             sink.flush(rest())
         look(counts)
-    told = _told(sink.frames, counts)
-    if asked.is_set():
-        print(f"stopped: {told} in this run; {place.how_to_go_on()}", file=sys.stderr)
+    summary = _summary(sink.frames, counts)
+    if interrupted.is_set():
+        print(f"stopped after {summary}; {place.how_to_resume()}", file=sys.stderr)
         return
     if not (place.folder or shown.rows):
         print("no frames")
-    where = f"wrote {told} to {place.folder.path}" if place.folder else told
+    where = f"wrote {summary} to {place.folder.path}" if place.folder else summary
     print(f"{where} in {time.perf_counter() - began:.1f} s", file=sys.stderr)
 
 
-def _told(frames: int, counts: Counts) -> str:
+def _summary(frames: int, counts: Counts) -> str:
     return f"{frames:,} frame{'' if frames == 1 else 's'} ({counts})"

@@ -28,7 +28,7 @@ WIDTH = 100
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the studies as subcommands."""
-    parser.description = "Measure again what the literature measured, and print both."
+    parser.description = "Repeat measurements from the literature, and print both."
     studies: Commands = parser.add_subparsers(metavar="STUDY", required=True)
     _add_accuracy(studies)
     _add_design_space(studies)
@@ -37,17 +37,17 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def _add_accuracy(studies: Commands) -> None:
     parser = studies.add_parser(
         "accuracy", help="errors of approximate variances and quantiles", allow_abbrev=False,
-        description="Make the tables 6.8 to 6.11 and 6.18 to 6.21 of 'On a design space for sliding windows' anew, on "
-        "its uniform data and on harder ones. All of it takes some minutes.",
+        description="Repeat tables 6.8 to 6.11 and 6.18 to 6.21 of 'On a design space for sliding windows', on its "
+        "uniform data and on harder data. This takes some minutes.",
     )  # fmt: skip
     numbers = [table.number for table in THESIS_TABLES]
     parser.add_argument(
         "--table", action="append", choices=numbers, default=[], metavar="N",
-        help=f"only this table, may be repeated: {', '.join(numbers)}",
+        help=f"only this table (repeatable): {', '.join(numbers)}",
     )  # fmt: skip
     parser.add_argument(
         "--data", choices=tuple(STREAMS), metavar="KIND",
-        help=f"only these data: {', '.join(STREAMS)} (default: all, those beyond uniform with fewer measurements)",
+        help=f"only this kind of data: {', '.join(STREAMS)} (default: all, the harder ones with fewer measurements)",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="another seed makes other data (default 0)")
     _add_common(parser, "setting")
@@ -57,13 +57,13 @@ def _add_accuracy(studies: Commands) -> None:
 def _add_design_space(studies: Commands) -> None:
     parser = studies.add_parser(
         "design-space", help="time and memory of approaches to variance and quantiles", allow_abbrev=False,
-        description="Make the tables 6.1 to 6.7, 6.12 to 6.17 and 7.1 to 7.32 of 'On a design space for sliding "
-        "windows' anew, and find where each approach stops to pay, as its section 9.1 does.",
+        description="Repeat tables 6.1 to 6.7, 6.12 to 6.17 and 7.1 to 7.32 of 'On a design space for sliding "
+        "windows', and find where each approach stops paying off, as in its section 9.1.",
     )  # fmt: skip
     parser.add_argument(
         "--table", action="append", choices=NUMBERS, default=[], metavar="N",
-        help=f"only this table, may be repeated: 6.1 to 6.7, 6.12 to 6.17, 7.1 to 7.32, and {SECTION} for where each "
-        "approach stops to pay",
+        help=f"only this table (repeatable): 6.1 to 6.7, 6.12 to 6.17, 7.1 to 7.32, and {SECTION} for where each "
+        "approach stops paying off",
     )  # fmt: skip
     _add_common(parser, "measurement")
     parser.set_defaults(run=run_design_space)
@@ -71,8 +71,8 @@ def _add_design_space(studies: Commands) -> None:
 
 def _add_common(parser: argparse.ArgumentParser, each: str) -> None:
     """Declare the arguments that all studies share."""
-    parser.add_argument("--quick", action="store_true", help="only short retentions, and fewer measurements")
-    parser.add_argument("--out", metavar="FILE.csv", help=f"write every {each} to a CSV file too")
+    parser.add_argument("--quick", action="store_true", help="short retentions only, with fewer measurements")
+    parser.add_argument("--out", metavar="FILE.csv", help=f"also write every {each} to a CSV file")
     parser.add_argument("--overwrite", action="store_true", help="replace an earlier study at --out")
     # Without a default, so that `windrow study --debug accuracy` keeps its --debug.
     parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show a traceback of any error")
@@ -81,7 +81,7 @@ def _add_common(parser: argparse.ArgumentParser, each: str) -> None:
 def run(args: argparse.Namespace, log: SparkLog) -> None:
     """Run the accuracy study: measure, print, and write if requested."""
     if args.seed < 0:
-        raise SpecError(f"--seed: {args.seed} is no seed; it must be a whole number of at least 0")
+        raise SpecError(f"--seed: expected an integer of at least 0, got {args.seed}")
     out = _out(args, FIELDS)
     study = Study.asked(args.table, args.data, seed=args.seed, quick=args.quick)
     findings = _measure(study)
@@ -111,13 +111,13 @@ def _show_design_space(study: DesignSpace, samples: list[Sample]) -> None:
         models = beside_models(study, samples, number)
         if models:
             print_table(models)
-    said = list(design_space_notes(study, samples))
+    remarks = list(design_space_notes(study, samples))
     if SECTION in study.numbers:
         aggregates: tuple[What, ...] = ("variance", "quantiles")
         for aggregate in aggregates:
             print_table(where_it_stops(samples, aggregate))
-            said.append(why_it_stops(samples, aggregate))
-    _list(said)
+            remarks.append(why_it_stops(samples, aggregate))
+    _list(remarks)
 
 
 def _measure(study: Study) -> list[Finding]:
@@ -131,14 +131,14 @@ def _measure(study: Study) -> list[Finding]:
 
 def _show(study: Study, findings: list[Finding]) -> None:
     for table in study.tables:
-        beside = beside_thesis(table, findings)
-        if beside:
-            print_table(beside)
+        compared = beside_thesis(table, findings)
+        if compared:
+            print_table(compared)
         print_table(on_all_data(table, findings))
     _list(notes(study.tables, findings))
     missed = list(exceptions(findings))
     if missed:
-        print("\nAbove ε more often than δ, on which data and in how many settings:")
+        print("\nErrors above ε more often than δ, by data and number of settings:")
         _list(missed)
     print(f"\n{verdict(findings)}")
 
@@ -150,7 +150,7 @@ def _list(lines: Iterable[str]) -> None:
 
 def _out(args: argparse.Namespace, columns: Sequence[str]) -> Target | None:
     if args.overwrite and args.out is None:
-        raise SpecError("--overwrite means nothing without --out")
+        raise SpecError("--overwrite requires --out")
     if args.out is None:
         return None
     return Target.of(args.out, table_file(columns), overwrite=args.overwrite, suffixes=(".csv",)).check()

@@ -57,14 +57,14 @@ WRITING: dict[str, dict[str, str | bool]] = {
 """A text file must preserve microseconds, blanks, the names of empty columns and the keys of nulls."""
 
 
-def format_of(path: str, given: str | None) -> str:
-    """Return the format of a file, given or by its name; a folder without a suffix is Parquet, as in Spark.
+def format_of(path: str, form: str | None) -> str:
+    """Return the format of a file: `form`, or by its name; a folder without a suffix is Parquet, as in Spark.
 
     >>> format_of("loops.csv.gz", None), format_of("loops/", None), format_of("loops.txt", "csv")
     ('csv', 'parquet', 'csv')
     """
-    if given:
-        return given
+    if form:
+        return form
     name = Path(path.rstrip("/")).name.lower()
     for suffix in COMPRESSED:
         name = name.removesuffix(suffix)
@@ -72,7 +72,9 @@ def format_of(path: str, given: str | None) -> str:
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
     if local_path(path) is not None and Path(path).is_file():
-        raise SpecError(f"{path}: its name does not say what it is; give the format, one of {', '.join(FORMATS)}")
+        raise SpecError(
+            f"{path}: the name does not show the format; use --input-format with one of {', '.join(FORMATS)}"
+        )
     return "parquet"
 
 
@@ -95,11 +97,11 @@ def read(spark: SparkSession, path: str, form: str) -> DataFrame | ParquetSource
         except PySparkException as error:
             raise SourceError(f"{path}: not readable as {form.upper()}: {str(error).strip().splitlines()[0]}") from None
     if not columns:
-        raise SourceError(f"{path}: it is empty, so it has no columns")
+        raise SourceError(f"{path} is empty, so it has no columns")
     if form == "csv" and all(isinstance(field.dataType, StringType) for field in df.schema.fields) and df.isEmpty():
-        raise SourceError(f"{path}: it has a header and no rows, so its columns have no types")
+        raise SourceError(f"{path} has a header but no rows, so the types of its columns are unknown")
     if "_corrupt_record" in columns:
-        raise SourceError(f"{path}: not readable as JSON, there must be one object a line")
+        raise SourceError(f"{path}: not readable as JSON; expected one object per line")
     return df
 
 
@@ -121,8 +123,8 @@ def _date_columns(spark: SparkSession, path: str, times: Sequence[str]) -> list[
     """Return the columns that hold only dates: Spark infers dates in CSV, but reads them as times in JSON."""
     texts = spark.read.schema(StructType([StructField(name, StringType()) for name in times])).json(path)
     tests = [F.bool_and(column(name).rlike(DATE)).alias(f"c{i}") for i, name in enumerate(times)]
-    found = texts.agg(*tests).collect()[0]
-    return [name for name, is_date in zip(times, found, strict=True) if is_date]
+    outcomes = texts.agg(*tests).collect()[0]
+    return [name for name, is_date in zip(times, outcomes, strict=True) if is_date]
 
 
 @contextmanager
@@ -187,7 +189,7 @@ def check_types(df: DataFrame, path: Path | str, form: str) -> None:
     """Reject columns that the format cannot hold."""
     nested = [field.name for field in df.schema.fields if isinstance(field.dataType, NESTED)]
     if form == "csv" and nested:
-        raise OutputError(f"{path}: CSV cannot hold {', '.join(map(repr, nested))}; write Parquet or JSON")
+        raise OutputError(f"{path}: CSV cannot hold {', '.join(map(repr, nested))}; write Parquet or JSON instead")
 
 
 def _stop_writing() -> None:
