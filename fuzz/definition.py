@@ -77,7 +77,7 @@ class Definition(ABC):
     nulls: ClassVar[str] = "skip"
     """The default policy for nulls."""
     policies: ClassVar[tuple[str, ...]] = ("skip", "break", "break")
-    """The policies that the fuzzer draws, besides `"error"`."""
+    """The policies that the fuzzer draws; `"error"` is drawn for every scheme."""
 
     @abstractmethod
     def draw(self, rng: random.Random, length: Length, *, runs: bool) -> Spec:

@@ -271,7 +271,7 @@ def test_nan_and_null_are_both_missing(nulls: str) -> None:
     sample = traffic(range(5), x=[1.0, None, 1.0, math.nan, 1.0])
     scheme = wr.Boundary({"x": 1.0}, nulls=nulls)
     if nulls == "error":
-        with pytest.raises(DataError, match="column 'x' is null or NaN in 2 tuples"):
+        with pytest.raises(DataError, match="column 'x' is null or NaN in 2 rows: nulls='error' forbids that"):
             framed(scheme, INTEGER, sample)
         return
     counts = {"skip": [3], "break": [1, 1, 1]}

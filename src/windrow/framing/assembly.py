@@ -47,27 +47,27 @@ def put_together(pieces: pa.Table, by: Sequence[str]) -> tuple[pa.Table, pa.Tabl
     same_frame = _equals_previous(order, group, frame)
     repeated = same_frame & _equals_previous(order, fragment)
     _check_repeats(pieces, order, np.flatnonzero(repeated), by)
-    kept = order[~repeated]
+    distinct = order[~repeated]
     begins = np.flatnonzero(~same_frame[~repeated])
-    ends = np.append(begins, kept.size)[1:] - 1
-    _check_last(pieces, kept, ends, by)
-    final = _booleans(pieces, "final")[kept[ends]]
+    ends = np.append(begins, distinct.size)[1:] - 1
+    _check_last(pieces, distinct, ends, by)
+    final = _booleans(pieces, "final")[distinct[ends]]
     # Numbers are distinct and sorted, so 0 to n - 1 are complete if the first is 0 and the last is n - 1.
-    whole = final & (fragment[kept[begins]] == 0) & (fragment[kept[ends]] == ends - begins)
+    whole = final & (fragment[distinct[begins]] == 0) & (fragment[distinct[ends]] == ends - begins)
     rest = np.repeat(~whole, ends - begins + 1)
-    return _spanned(pieces, kept, begins[whole], ends[whole]), pieces.take(pa.array(kept[rest]))
+    return _spanned(pieces, distinct, begins[whole], ends[whole]), pieces.take(pa.array(distinct[rest]))
 
 
-def _spanned(pieces: pa.Table, kept: Codes, begins: Codes, ends: Codes) -> pa.Table:
+def _spanned(pieces: pa.Table, distinct: Codes, begins: Codes, ends: Codes) -> pa.Table:
     """Return whole frames, given the positions of their first and last fragments among the distinct ones."""
-    frames = pieces.take(pa.array(kept[ends]))
+    frames = pieces.take(pa.array(distinct[ends]))
     # If a frame ends without a further row, the bounds of its last fragment are null.
-    ordered_end = pieces["end"].take(pa.array(kept)).combine_chunks()
-    has_rows = np.where(ordered_end.is_valid(), np.arange(kept.size), -1)
-    last_with_rows = np.maximum.accumulate(has_rows) if kept.size else has_rows
-    counts = np.concatenate([[0], np.cumsum(_integers(pieces, "count")[kept])])
+    ordered_end = pieces["end"].take(pa.array(distinct)).combine_chunks()
+    has_rows = np.where(ordered_end.is_valid(), np.arange(distinct.size), -1)
+    last_with_rows = np.maximum.accumulate(has_rows) if distinct.size else has_rows
+    counts = np.concatenate([[0], np.cumsum(_integers(pieces, "count")[distinct])])
     spans = {
-        "start": pieces["start"].take(pa.array(kept[begins])),
+        "start": pieces["start"].take(pa.array(distinct[begins])),
         "end": ordered_end.take(pa.array(last_with_rows[ends])),
         "count": pa.array(counts[ends + 1] - counts[begins]),
     }
@@ -93,12 +93,12 @@ def _check_repeats(pieces: pa.Table, order: Codes, repeats: Codes, by: Sequence[
             )
 
 
-def _check_last(pieces: pa.Table, kept: Codes, ends: Codes, by: Sequence[str]) -> None:
+def _check_last(pieces: pa.Table, distinct: Codes, ends: Codes, by: Sequence[str]) -> None:
     """Reject a frame with fragments after its final one."""
-    early = _booleans(pieces, "final")[kept]
+    early = _booleans(pieces, "final")[distinct]
     early[ends] = False
     if early.any():
-        at = int(kept[np.flatnonzero(early)[0]])
+        at = int(distinct[np.flatnonzero(early)[0]])
         raise DataError(
             f"{_named(pieces, at, by)} is marked as the last of its frame, but later fragments follow; frames of "
             f"different groups may be mixed: pass every group column in by= (now {list(by)})"
@@ -193,10 +193,10 @@ class Assembly:
                 with reading():
                     self._adopt(entries, fresh)
 
-    def _adopt(self, entries: Entries, wanted: Codes) -> None:
-        """Take over the stored state of the wanted groups; entries may include a few others."""
+    def _adopt(self, entries: Entries, groups_needed: Codes) -> None:
+        """Take over the stored state of these groups; entries may include a few others."""
         codes = self._groups(entries.groups, self._keys)
-        rows = np.flatnonzero(np.isin(codes, wanted))
+        rows = np.flatnonzero(np.isin(codes, groups_needed))
         groups, (ahead, waiting) = entries.take(rows)
         codes = codes[rows]
         self._stored[codes] = True

@@ -83,12 +83,12 @@ class FragmentFramer(Framer):
         ]
         self.clear()
 
-    def process(self, tuples: RowBatch) -> Frames:
+    def process(self, rows: RowBatch) -> Frames:
         """Frame the next rows, and track what each frame gained since its last report."""
-        n = tuples.on.size
-        on = Values(tuples.on, ALL_VALID)
-        values = [*tuples.values, on, Values(np.zeros(n, np.int64), ALL_VALID), _nothing(n)]
-        return super().process(RowBatch(tuples.group, tuples.on, tuples.inputs, values))
+        n = rows.on.size
+        on = Values(rows.on, ALL_VALID)
+        values = [*rows.values, on, Values(np.zeros(n, np.int64), ALL_VALID), _nothing(n)]
+        return super().process(RowBatch(rows.group, rows.on, rows.inputs, values))
 
     def ended(self, frames: Frames) -> Fragments:
         """Return the last fragments of frames that ended."""
@@ -99,22 +99,22 @@ class FragmentFramer(Framer):
         """Return the new fragments of open frames that are certain to qualify, and number these frames."""
         sure = self.states[COUNT].seen > 0
         sure[sure] = self.scheme.is_sure(self.records.take(np.flatnonzero(sure)), self.clock)
-        found = np.flatnonzero(sure)
-        fresh = found[self.records.number[found] < 0]
+        reported = np.flatnonzero(sure)
+        fresh = reported[self.records.number[reported] < 0]
         groups = self.records.group[fresh]
         self.records.number[fresh] = self.groups.next[groups]
         self.groups.next[groups] += 1
-        records = self.records.take(found)
+        records = self.records.take(reported)
         records.complete[:] = False
         results = tuple(
-            accumulator.finish(kept.take(found))
-            for accumulator, kept in zip(self.accumulators, self.states, strict=True)
+            accumulator.finish(states.take(reported))
+            for accumulator, states in zip(self.accumulators, self.states, strict=True)
         )
         pieces = replace(self.ended(Frames(records, results, closed=False)), final=False)
-        self._begin_anew(found, pieces.fragment.to_numpy(zero_copy_only=False) + 1)
+        self._restart(reported, pieces.fragment.to_numpy(zero_copy_only=False) + 1)
         return pieces
 
-    def _begin_anew(self, records: npt.NDArray[np.int64], fragments: npt.NDArray[np.int64]) -> None:
+    def _restart(self, records: npt.NDArray[np.int64], fragments: npt.NDArray[np.int64]) -> None:
         for place in (START, COUNT, FRAGMENT):
             self.states[place].put(records, self.accumulators[place].empty(records.size))
         numbers = np.column_stack([np.ones_like(fragments), fragments])

@@ -93,13 +93,13 @@ class Framer:
             )
             self.groups = Groups(*(np.concatenate(pair) for pair in zip(self.groups, fresh, strict=True)))
 
-    def process(self, tuples: RowBatch) -> Frames:
+    def process(self, rows: RowBatch) -> Frames:
         """Frame the next rows, which must be in order per group and follow those of earlier batches."""
-        if tuples.group.size:
-            self.grow(int(tuples.group.max()) + 1)
-        tuples, breaks = self._settle_nulls(tuples)
-        inputs = {name: values.numbers for name, values in tuples.inputs.items()}
-        frames = self._run(Batch(tuples.group, tuples.on, breaks), inputs, tuples.values)
+        if rows.group.size:
+            self.grow(int(rows.group.max()) + 1)
+        rows, breaks = self._settle_nulls(rows)
+        inputs = {name: values.numbers for name, values in rows.inputs.items()}
+        frames = self._run(Batch(rows.group, rows.on, breaks), inputs, rows.values)
         return Frames(*frames, closed=True)
 
     def finish(self, groups: npt.NDArray[np.int64] | None = None) -> Frames:
@@ -139,7 +139,7 @@ class Framer:
         finished = records.take(done)
         with self._naming(finished):
             aggregates = tuple(
-                accumulator.finish(kept.take(done)) for accumulator, kept in zip(self.accumulators, states, strict=True)
+                accumulator.finish(each.take(done)) for accumulator, each in zip(self.accumulators, states, strict=True)
             )
         self.observe(batch, inputs, records, states, slots)
         self._carry(records, states, left)
@@ -183,13 +183,13 @@ class Framer:
         self.groups.open[:] = place[self.groups.open]
         self.records = records.take(left)
         self.records.into[:] = np.arange(left.size)
-        self.states = tuple(kept.keep(left) for kept in states)
+        self.states = tuple(each.keep(left) for each in states)
 
-    def _settle_nulls(self, tuples: RowBatch) -> tuple[RowBatch, npt.NDArray[np.bool_]]:
+    def _settle_nulls(self, rows: RowBatch) -> tuple[RowBatch, npt.NDArray[np.bool_]]:
         """Apply the scheme's policy to rows with a null or NaN attribute, or a null predicate."""
         policy = self.scheme.nulls
         missing = None
-        for name, values in tuples.inputs.items():
+        for name, values in rows.inputs.items():
             lacks = is_missing(values)
             if lacks is None:
                 continue
@@ -199,13 +199,13 @@ class Framer:
                     if name in self.scheme.predicates
                     else f"column {name!r}"
                 )
-                raise DataError(f"{what} is null or NaN in {int(lacks.sum())} tuples, and nulls='error' forbids that")
+                raise DataError(f"{what} is null or NaN in {int(lacks.sum())} rows: nulls='error' forbids that")
             if policy == "false" or name in self.scheme.predicates:
                 values.numbers[lacks] = False
             missing = lacks if missing is None else missing | lacks
         if missing is None or policy == "false":
-            return tuples, NOTHING_BREAKS
-        return (tuples.where(~missing), NOTHING_BREAKS) if policy == "skip" else (tuples, missing)
+            return rows, NOTHING_BREAKS
+        return (rows.where(~missing), NOTHING_BREAKS) if policy == "skip" else (rows, missing)
 
     def export(self, groups: npt.NDArray[np.int64]) -> State:
         """Return the state of some groups, numbered in the given order."""
@@ -217,8 +217,8 @@ class Framer:
         records = self.records.take(mine)
         records.group[:] = code[records.group]
         records.into[:] = np.arange(mine.size)
-        kept = Groups(self.groups.next[groups], place[self.groups.open[groups]], self.groups.memo[groups])
-        return State(kept, records, tuple(kept.take(mine) for kept in self.states))
+        exported = Groups(self.groups.next[groups], place[self.groups.open[groups]], self.groups.memo[groups])
+        return State(exported, records, tuple(states.take(mine) for states in self.states))
 
     def adopt(self, groups: npt.NDArray[np.int64], state: State) -> None:
         """Take over the state of some groups, none of which may have an open frame here."""

@@ -61,11 +61,11 @@ class OldBucket:
         """Assign numbers to the groups of the entries, then those of the buffered rows."""
         directory = Directory(self.types)
         tables = [None if self.entries is None else self.entries.groups, self.waiting]
-        known, waiting = (
+        stored, waiting = (
             np.empty(0, np.int64) if t is None else directory.encode([t[name] for name in self._names], len(t))
             for t in tables
         )
-        return directory, known, waiting
+        return directory, stored, waiting
 
     def keys(self) -> pa.Table:
         """Return the keys of all groups, numbered in the column `group`."""
@@ -75,7 +75,7 @@ class OldBucket:
 
     def shares(self, to: Codes, buckets: int) -> Iterator[tuple[int, bytes]]:
         """Yield each new bucket with its share, given the new bucket of each group and the number of buckets."""
-        _, known, waiting = self._codes()
+        _, stored, waiting = self._codes()
         for bucket in np.unique(to).tolist():
             tables = [_head(self.about, buckets)]
             if self.waiting is not None:
@@ -83,7 +83,7 @@ class OldBucket:
             else:
                 tables.append(pa.table({}))
             if self.entries is not None:
-                some = self.entries.take(np.flatnonzero(to[known] == bucket))
+                some = self.entries.take(np.flatnonzero(to[stored] == bucket))
                 tables += [some.groups, *some.parts]
             yield bucket, save_tables(KIND, [table.combine_chunks() for table in tables])
 
@@ -101,10 +101,10 @@ def read_label(share: bytes | pa.Buffer) -> dict[str, int | None]:
 
 def furthest(several: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the combined progress of the old buckets, for a new bucket."""
-    found: dict[str, Any] = {}
+    progress: dict[str, Any] = {}
     for about in several:
-        found = {**about, **{name: _later(found.get(name), about.get(name)) for name in ("watermark", "newest")}}
-    return found
+        progress = {**about, **{name: _later(progress.get(name), about.get(name)) for name in ("watermark", "newest")}}
+    return progress
 
 
 def take_over(bucket: StreamFramer | Any, share: bytes, buckets: int) -> None:
@@ -131,9 +131,9 @@ def take_over(bucket: StreamFramer | Any, share: bytes, buckets: int) -> None:
 
 
 def _head(about: Mapping[str, Any], buckets: int, shares: int | None = None) -> pa.Table:
-    told = {name: about.get(name) for name in ("version", "plan", "watermark", "newest")}
-    told |= {"buckets": buckets, "shares": shares}
-    return described(pa.table({}), told)
+    content = {name: about.get(name) for name in ("version", "plan", "watermark", "newest")}
+    content |= {"buckets": buckets, "shares": shares}
+    return described(pa.table({}), content)
 
 
 def _later(a: Any, b: Any) -> Any:

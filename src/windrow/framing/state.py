@@ -21,8 +21,8 @@ from windrow.state.checks import check_indices, check_that
 def pack_state(state: State) -> list[pa.Table]:
     """Return a state as two tables: its groups, and its open frames with their aggregates."""
     open_frames = columns_of("", state.records)
-    for j, kept in enumerate(state.aggregates):
-        open_frames |= kept.columns(f"aggregate{j}.")
+    for j, states in enumerate(state.aggregates):
+        open_frames |= states.columns(f"aggregate{j}.")
     return [pa.table(columns_of("", state.groups)), pa.table(open_frames)]
 
 
@@ -51,8 +51,8 @@ def pack_entries(state: State) -> tuple[dict[str, Any], pa.Table]:
     opened = state.groups.open
     own = np.where(opened >= 0, place[opened] - first[:, None], -1)
     open_frames = columns_of("", records)
-    for j, kept in enumerate(state.aggregates):
-        open_frames |= kept.take(order).columns(f"aggregate{j}.")
+    for j, states in enumerate(state.aggregates):
+        open_frames |= states.take(order).columns(f"aggregate{j}.")
     return columns_of("", state.groups._replace(open=own)), pa.table(open_frames)
 
 

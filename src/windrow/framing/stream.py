@@ -75,7 +75,7 @@ class StreamFramer:
         self.arrivals = Arrivals(self.reader, self.shelf, self.plan.ordered)
         self.memory = Memory(self.arrivals, self.plan.keep_groups, self._adopt, _idle)
         self._unreported: pa.Table | None = None
-        """The punctuation of the last step; None if there was none."""
+        """The punctuation of the last step, or None before the first."""
         self._punctuated = False
 
     def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
@@ -114,23 +114,23 @@ class StreamFramer:
         starts = np.full(groups.size, clock.greatest, clock.dtype)
         np.minimum.at(starts, place, self.framer.records.start[silent])
         keys = {wire.key(i): key.take(pa.array(groups)) for i, key in enumerate(self.reader.directory.keys())}
-        found = pa.table(keys | {"start": pa.array(starts)})
-        self._unreported = found if before is None else pa.concat_tables([before, found]).combine_chunks()
+        punctuation = pa.table(keys | {"start": pa.array(starts)})
+        self._unreported = punctuation if before is None else pa.concat_tables([before, punctuation]).combine_chunks()
         self._punctuated = True
         return self._unreported
 
     def _elsewhere(self) -> pa.Table | None:
-        """Return the last punctuation of the groups not in memory; if there is none, recall all groups.
+        """Return the last punctuation of the groups not in memory; without one, recall all groups.
 
         A group that is not in memory has not changed, so a batch need not read all groups for its punctuation.
         """
         if self._unreported is None or not self.reader.directory.types:
             self.memory.recall_all()
             return None
-        known = Directory(self.reader.directory.types)
-        names = [*wire.keys(len(known.types))]
-        known.restore([self._unreported.column(name) for name in names], len(self._unreported))
-        at_hand = known.encode(self.reader.directory.keys())
+        directory = Directory(self.reader.directory.types)
+        names = [*wire.keys(len(directory.types))]
+        directory.restore([self._unreported.column(name) for name in names], len(self._unreported))
+        at_hand = directory.encode(self.reader.directory.keys())
         left = np.setdiff1d(np.arange(len(self._unreported)), at_hand)
         return self._unreported.take(pa.array(left))
 
@@ -154,15 +154,15 @@ class StreamFramer:
     def _frame(self, due: list[pa.Table], watermark: int | None) -> list[pa.Table]:
         done: list[Frames] = []
         if due:
-            tuples = read_in_order(self.reader, pa.concat_tables(due).combine_chunks())
-            done.append(self.framer.process(tuples))
-            self.arrivals.met(tuples)
+            rows = read_in_order(self.reader, pa.concat_tables(due).combine_chunks())
+            done.append(self.framer.process(rows))
+            self.arrivals.met(rows)
         if watermark is not None and self._gap is not None:
             done.append(self._cut_gaps(watermark, self._gap))
-        found = [self._table(self.framer.ended(frames)) for frames in done if len(frames)]
+        tables = [self._table(self.framer.ended(frames)) for frames in done if len(frames)]
         if self.plan.fragments:
-            found.append(self._table(self.framer.report()))
-        return [table for table in found if table.num_rows]
+            tables.append(self._table(self.framer.report()))
+        return [table for table in tables if table.num_rows]
 
     def _cut_gaps(self, watermark: int, gap: int) -> Frames:
         """End the frames whose group can have no further row within the longest gap."""
@@ -274,15 +274,15 @@ class Snapshot:
         store = GroupStore(shelf, self.types)
         with reading():
             store.restore(self.tables[2])
-        found = store.all()
-        return (self.head, None) if found is None else (found.groups, found.parts[0])
+        entries = store.all()
+        return (self.head, None) if entries is None else (entries.groups, entries.parts[0])
 
     def rows(self, shelf: Mapping[int, bytes]) -> pa.Table:
         """Return one row per open frame, and one per group that has buffered rows but no open frame."""
         directory = Directory(self.types)
-        known, opened = self.open_frames(shelf)  # type: ignore[arg-type]  # the mapping also reads as a shelf
-        directory.encode([known.column(name) for name in wire.keys(len(self.by))], known.num_rows)
-        waiting = np.zeros(max(known.num_rows, len(directory)), np.int64)
+        stored, opened = self.open_frames(shelf)  # type: ignore[arg-type]  # the mapping also reads as a shelf
+        directory.encode([stored.column(name) for name in wire.keys(len(self.by))], stored.num_rows)
+        waiting = np.zeros(max(stored.num_rows, len(directory)), np.int64)
         for table in (piece_of(data) for number, data in shelf.items() if number >= 0):
             group = directory.encode([table.column(name) for name in wire.keys(len(self.by))], table.num_rows)
             waiting = np.append(waiting, np.zeros(len(directory) - waiting.size, np.int64))

@@ -57,7 +57,7 @@ class HeadFramer(Framer):
         self._record = np.empty(0, np.int64)
         self._runs = _no_runs(self, 0)
         self._inputs = _no_inputs(self, 0)
-        self._kept = tuple(accumulator.empty(0) for accumulator in self.accumulators)
+        self._states = tuple(accumulator.empty(0) for accumulator in self.accumulators)
 
     def grow(self, n: int) -> None:
         """Make room for groups 0 to n - 1."""
@@ -68,8 +68,11 @@ class HeadFramer(Framer):
             self._record = np.append(self._record, np.full(more, -1, np.int64))
             self._runs = HeadColumns(*map(np.append, self._runs, _no_runs(self, more)))
             fresh = _no_inputs(self, more)
-            self._inputs = {name: np.append(known, fresh[name]) for name, known in self._inputs.items()}
-            self._kept = tuple(k.extended(kept, n) for kept, k in zip(self._kept, self.accumulators, strict=True))
+            self._inputs = {name: np.append(firsts, fresh[name]) for name, firsts in self._inputs.items()}
+            self._states = tuple(
+                accumulator.extended(states, n)
+                for states, accumulator in zip(self._states, self.accumulators, strict=True)
+            )
 
     def wants_slots(self, batch: Batch) -> bool:
         """Also return true while some group has not been met yet."""
@@ -101,23 +104,23 @@ class HeadFramer(Framer):
         self._runs.status[new] = NO_HEAD
         self._runs.on[new] = batch.on[at]
         self._runs.breaks[new] = batch.breaks[at] if batch.breaks.size else False
-        for name, known in self._inputs.items():
-            known[new] = inputs[name][at]
+        for name, firsts in self._inputs.items():
+            firsts[new] = inputs[name][at]
 
     def _note(self, groups: npt.NDArray[np.int64], records: Records, states: tuple[States, ...]) -> None:
         at = self._record[groups]
         for name in ("status", "end", "count", "closed"):
             getattr(self._runs, name)[groups] = getattr(records, name)[at]
-        for kept, found in zip(self._kept, states, strict=True):
-            kept.put(groups, found.take(at))
+        for mine, theirs in zip(self._states, states, strict=True):
+            mine.put(groups, theirs.take(at))
 
     def heads(self, groups: npt.NDArray[np.int64]) -> pa.Table:
         """Return the heads of some groups as a table."""
         self._note(np.flatnonzero(self._record >= 0), self.records, self.states)
         columns = columns_of("", HeadColumns(*(array[groups] for array in self._runs)))
-        columns |= {f"input.{name}": pa.array(known[groups]) for name, known in self._inputs.items()}
-        for j, kept in enumerate(self._kept):
-            columns |= kept.take(groups).columns(f"aggregate{j}.")
+        columns |= {f"input.{name}": pa.array(firsts[groups]) for name, firsts in self._inputs.items()}
+        for j, states in enumerate(self._states):
+            columns |= states.take(groups).columns(f"aggregate{j}.")
         return pa.table(columns)
 
 

@@ -64,12 +64,12 @@ class Case:
         """Return the frames found by one task that reads tables of `batch` rows."""
         reader, framer = Reader(self.request, self.layout), self.request.framer()
         framer.directory = reader.directory
-        found = []
+        tables = []
         for table in self._tables(self._sorted(), batch):
             closed = framer.process(read_in_order(reader, table))
-            found.append(frames_table(self.request, reader.directory.keys(), closed))
-        found.append(frames_table(self.request, reader.directory.keys(), framer.finish()))
-        return self._in_order(found)
+            tables.append(frames_table(self.request, reader.directory.keys(), closed))
+        tables.append(frames_table(self.request, reader.directory.keys(), framer.finish()))
+        return self._in_order(tables)
 
     def ranges(self, cuts: pa.Table, *, batch: int = NO_LIMIT) -> pa.Table:
         """Return the frames found by ranges of `by` and `on`; each cut is the last key of its range."""
@@ -123,10 +123,10 @@ class Case:
     def _reconciled(self, pieces: Iterable[pa.RecordBatch], replay: ReplayChunk) -> pa.Table:
         order = [(name, "ascending") for name in ("bucket", "chunk", "piece")]
         exchanged = pa.Table.from_batches(pieces, PIECES).sort_by(order)
-        found = list(receiver(self.request, replay)(exchanged.to_batches()))
-        return self._in_order([pa.Table.from_batches(found, self.request.schema)])
+        tables = list(receiver(self.request, replay)(exchanged.to_batches()))
+        return self._in_order([pa.Table.from_batches(tables, self.request.schema)])
 
-    def _in_order(self, found: Sequence[pa.Table]) -> pa.Table:
+    def _in_order(self, tables: Sequence[pa.Table]) -> pa.Table:
         """Return the frames ordered by group and number."""
-        frames = pa.concat_tables(found)
+        frames = pa.concat_tables(tables)
         return frames.take(pa.array(sorted_as_spark([frames.column(name) for name in (*self.by, "frame")])))

@@ -73,11 +73,11 @@ class Sender(PieceWriter):
         if sum(table.num_rows for table in self._waiting) >= FRAMES_PER_PIECE:
             yield from self._send_frames()
 
-    def tuples(self, table: pa.Table, by: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def rows(self, table: pa.Table, by: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield rows of one group, for a replay."""
         if table.num_rows:
             key = [table.column(name).slice(0, 1).combine_chunks() for name in by]
-            yield self.piece(int(spread(key, self.buckets)[0]), "tuples", [table])
+            yield self.piece(int(spread(key, self.buckets)[0]), "rows", [table])
 
     def last(self) -> Iterator[pa.RecordBatch]:
         """Yield the remaining frames and the state of every group."""
@@ -87,11 +87,11 @@ class Sender(PieceWriter):
         self.framer.grow(bucket.size)
         for b in range(self.buckets):
             groups = np.flatnonzero(bucket == b)
-            known = pa.table(
+            numbered = pa.table(
                 {"group": pa.array(groups), **{wire.key(i): k.take(pa.array(groups)) for i, k in enumerate(keys)}}
             )
             heads = [self.framer.heads(groups)] if isinstance(self.framer, HeadFramer) else []
-            yield self.piece(b, "state", [known, *pack_state(self.framer.export(groups)), *heads])
+            yield self.piece(b, "state", [numbered, *pack_state(self.framer.export(groups)), *heads])
 
     def _send_frames(self) -> Iterator[pa.RecordBatch]:
         if not self._waiting:
@@ -118,7 +118,7 @@ def run_from_empty(
     for table in tables:
         yield from sender.frames(framer.process(read_in_order(reader, table)))
         if sent is not None:
-            yield from sender.tuples(sent(table), layout.by)
+            yield from sender.rows(sent(table), layout.by)
     yield from sender.last()
 
 
@@ -138,27 +138,25 @@ def receiver(request: FrameQuery, replay: ReplayChunk) -> MapInArrow:
         for _, pieces in groupby(pieces_in(batches), key=lambda row: row[0]):
             seams = Seams(request)
             frames: list[pa.Table] = []
-            tuples: list[pa.Table] = []
+            rows: list[pa.Table] = []
             for _, chunk, kind, data in pieces:
                 if kind == "frames":
                     frames += unpack(data)
-                elif kind == "tuples":
-                    tuples += unpack(data)
+                elif kind == "rows":
+                    rows += unpack(data)
                 else:
-                    again = _replay_of(replay, chunk, tuples)
+                    again = _replay_of(replay, chunk, rows)
                     for table in seams.join(frames, unpack(data), again):
                         yield from table.to_batches()
-                    frames, tuples = [], []
+                    frames, rows = [], []
             yield from seams.finish().to_batches()
 
     return receive
 
 
-def _replay_of(
-    replay: ReplayChunk, chunk: int, tuples: list[pa.Table]
-) -> Callable[[list[pa.Array]], Iterator[RowBatch]]:
+def _replay_of(replay: ReplayChunk, chunk: int, rows: list[pa.Table]) -> Callable[[list[pa.Array]], Iterator[RowBatch]]:
     def again(keys: list[pa.Array]) -> Iterator[RowBatch]:
-        return replay(chunk, tuples, keys)
+        return replay(chunk, rows, keys)
 
     return again
 

@@ -69,16 +69,16 @@ class ChunkGuess:
     @classmethod
     def read(cls, framer: Framer, frames: list[pa.Table], tables: list[pa.Table], by: int) -> ChunkGuess:
         """Read a guess from the pieces that the chunk sent."""
-        known, groups, open_frames, *heads = tables
-        number = np.full(int(np.max(known["group"].to_numpy(), initial=-1)) + 1, -1, np.int64)
-        number[known["group"].to_numpy()] = np.arange(known.num_rows)
+        numbered, groups, open_frames, *heads = tables
+        number = np.full(int(np.max(numbered["group"].to_numpy(), initial=-1)) + 1, -1, np.int64)
+        number[numbered["group"].to_numpy()] = np.arange(numbered.num_rows)
         empty = pack_frames(
             Frames(framer.room(0), tuple(k.finish(k.empty(0)) for k in framer.accumulators), closed=True)
         )
-        found = unpack_frames(pa.concat_tables([empty, *frames]), framer)
-        found.records.group[:] = number[found.records.group]
-        keys = [known[wire.key(i)].combine_chunks() for i in range(by)]
-        return cls(keys, found, unpack_state([groups, open_frames], framer), heads[0] if heads else None)
+        closed = unpack_frames(pa.concat_tables([empty, *frames]), framer)
+        closed.records.group[:] = number[closed.records.group]
+        keys = [numbered[wire.key(i)].combine_chunks() for i in range(by)]
+        return cls(keys, closed, unpack_state([groups, open_frames], framer), heads[0] if heads else None)
 
     @property
     def groups(self) -> int:
@@ -129,12 +129,12 @@ class Seams:
         again = self.request.framer()
         again.grow(guess.groups)
         active = ~book.stands
-        for tuples in replay(guess.keys):
-            mine = tuples.group < guess.groups
-            mine[mine] = active[tuples.group[mine]]
+        for rows in replay(guess.keys):
+            mine = rows.group < guess.groups
+            mine[mine] = active[rows.group[mine]]
             if not mine.any():
                 continue
-            replayed = tuples.where(mine)
+            replayed = rows.where(mine)
             yield self.framer.process(RowBatch(codes[replayed.group], *replayed[1:]))
             again.process(replayed)
             looked_at = np.flatnonzero(active)

@@ -155,7 +155,7 @@ class Scheme(ABC):
 
     @property
     def is_cut(self) -> bool:
-        """Whether something besides the condition can end a frame: a gap or a missing attribute."""
+        """Whether a gap or a missing attribute can end a frame, and not only the condition."""
         return self.max_gap is not None or self.nulls == "break"
 
     @property

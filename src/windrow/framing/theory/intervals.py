@@ -142,9 +142,9 @@ def is_overlapping(framing: Framing) -> bool:
     return sum(len(frame.extent) for frame in framing) > len(covered(framing))
 
 
-def is_partitioning(framing: Framing, tuples: Collection[int]) -> bool:
+def is_partitioning(framing: Framing, rows: Collection[int]) -> bool:
     """Return whether each of the given rows, and no other, is in exactly one frame."""
-    return covered(framing) == set(tuples) and not is_overlapping(framing)
+    return covered(framing) == set(rows) and not is_overlapping(framing)
 
 
 def framings(candidates: Framing, holds: Condition) -> Iterator[tuple[Interval, ...]]:

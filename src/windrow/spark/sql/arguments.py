@@ -22,7 +22,7 @@ ANALYSER = "pyspark.sql.worker.analyze_udtf"
 """The program in which Spark runs `analyze`."""
 
 OF_EVERY_CALL = ("on", "by", "order_by", "agg")
-"""The arguments that every table function has, besides those of its scheme."""
+"""The arguments of every table function; each also has those of its scheme."""
 
 
 @dataclass(frozen=True)

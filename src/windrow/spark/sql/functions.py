@@ -86,12 +86,12 @@ class Frames:
 
     def eval(self, row: Any, **_: Any) -> Iterable[tuple[Any, ...]] | None:
         """Take one row. Rows arrive in the order of `on`, with groups interleaved."""
-        found = None
+        frames = None
         # Only frame when all rows of an instant have arrived, because ties are ordered there.
         if len(self._rows) >= self._request.tuning.rows_per_call and row[0] != self._rows[-1][0]:
-            found = self._frame()
+            frames = self._frame()
         self._rows.append(row)
-        return found
+        return frames
 
     def terminate(self) -> Iterable[tuple[Any, ...]]:
         """Frame the remaining rows."""

@@ -50,7 +50,9 @@ def check_predicate(table: Any, predicate: str, option: str) -> None:
     """Reject a predicate that is random, not boolean, or over unknown columns. Spark's analyzer checks the rest."""
     for function, bracket in pairwise(sqlglot.tokenize(predicate, read="spark")):
         if function.text.lower() in OF_CHANCE and bracket.token_type is TokenType.L_PAREN:
-            raise SpecError(f"{option}: {predicate!r} is not deterministic; the same tuple must always give the same")
+            raise SpecError(
+                f"{option}: {predicate!r} is not deterministic; it must always give the same result for the same row"
+            )
     try:
         parse_predicate(predicate).compile(table.arrow_schema)
     except UnsupportedError:

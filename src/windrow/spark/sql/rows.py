@@ -34,8 +34,8 @@ class Selected:
 
     def read(self, values: Sequence[Any]) -> pa.Array:
         """Return the values of many rows as a column."""
-        found = pa.array(values, self.sent)
-        return found if self.sent == self.type else found.view(self.type)
+        column = pa.array(values, self.sent)
+        return column if self.sent == self.type else column.view(self.type)
 
 
 LEAST_MICROS, MOST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
@@ -80,11 +80,11 @@ def _as_is(column: str, name: str, kind: pa.DataType) -> Selected:
 
 
 def _within_years(value: str, column: str, least: int | str, most: int | str) -> str:
-    said = (
-        f"column {column!r} has a value outside the years 1 to 9999, which is all that a table function can return; "
+    message = (
+        f"column {column!r} has a value outside the years 1 to 9999, the only ones that a table function can return; "
         "use wr.frames"
     )
-    return _unless(f"{value} NOT BETWEEN {least} AND {most}", said, value)
+    return _unless(f"{value} NOT BETWEEN {least} AND {most}", message, value)
 
 
 def _never_null(selected: Selected, column: str, role: str) -> Selected:
@@ -92,16 +92,16 @@ def _never_null(selected: Selected, column: str, role: str) -> Selected:
     lacks = f"{quoted(column)} IS NULL"
     if pa.types.is_floating(selected.sent):
         lacks += f" OR isnan({quoted(column)})"
-    said = (
-        f"{role}: column {column!r} is null or NaN in some row, which then has no place in any group's order; "
-        "leave such rows out with WHERE"
+    message = (
+        f"{role}: column {column!r} is null or NaN in some row, so the row cannot be ordered or grouped; "
+        "filter such rows with WHERE"
     )
-    return replace(selected, expression=_unless(lacks, said, selected.expression))
+    return replace(selected, expression=_unless(lacks, message, selected.expression))
 
 
-def _unless(test: str, said: str, value: str) -> str:
+def _unless(test: str, message: str, value: str) -> str:
     """Return an expression that fails the query with a message if a test holds."""
-    escaped = said.replace("\\", "\\\\").replace("'", "\\'")
+    escaped = message.replace("\\", "\\\\").replace("'", "\\'")
     return f"CASE WHEN {test} THEN raise_error('{escaped}') ELSE {value} END"
 
 
@@ -109,16 +109,16 @@ def _condition(text: str, name: str, strict: bool) -> Selected:
     """Return the condition. CASE makes Spark reject non-boolean expressions; a line break ends a comment."""
     value = f"CASE WHEN ({text}\n) THEN true WHEN NOT ({text}\n) THEN false END"
     if strict:
-        said = f"the predicate {text!r} is null in some row: nulls='error' forbids that"
-        value = _unless(f"({text}\n) IS NULL", said, value)
+        message = f"the predicate {text!r} is null in some row: nulls='error' forbids that"
+        value = _unless(f"({text}\n) IS NULL", message, value)
     return Selected(value, name, pa.bool_(), pa.bool_())
 
 
 def _number(column: str, name: str, strict: bool) -> Selected:
     value = f"CAST({quoted(column)} AS DOUBLE)"
     if strict:
-        said = f"column {column!r} is null or NaN in some row: nulls='error' forbids that"
-        value = _unless(f"{value} IS NULL OR isnan({value})", said, value)
+        message = f"column {column!r} is null or NaN in some row: nulls='error' forbids that"
+        value = _unless(f"{value} IS NULL OR isnan({value})", message, value)
     return Selected(value, name, pa.float64(), pa.float64())
 
 
