@@ -34,6 +34,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("windrow.cli.commands.frames.quiet_session", refuse)
     monkeypatch.setattr("windrow.cli.commands.fill.quiet_session", refuse)
+    monkeypatch.setattr("windrow.cli.commands.slide.quiet_session", refuse)
     monkeypatch.setattr("windrow.cli.commands.stream.quiet_session", refuse)
     monkeypatch.setattr("windrow.demo.stream.quiet_session", refuse)
 
@@ -204,6 +205,28 @@ def test_an_existing_output_is_refused_before_spark_starts(
     assert f"--out: {tmp_path} is the input {tmp_path}; choose another path" in capsys.readouterr().err
     assert main(["frames", f"{tmp_path}/*.csv", "--on", "t", "--gap", "5", "--out", str(tmp_path)]) == 2
     assert "already exists; use --overwrite to replace it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--window", ""], "--window: expected a window, e.g. '1 hour every 1 minute'; got ''"),
+        (["--window", "1 hour every 10 rows"], "--window: expected length and step both in time or both in rows"),
+        (["--window", "soon"], "'soon' is not a duration"),
+        (["--window", "5 rows every 10 rows"], "every=10 is more than n=5"),
+        (["--window", "5", "--using", "Magic"], "using: unknown synopsis 'Magic'; available: ArasuMankuFixed"),
+        (["--window", "5", "--eps", "0.1"], "--eps requires --using"),
+        (["--window", "5", "--import", "absent.py"], "--import: cannot import 'absent.py': FileNotFoundError"),
+    ],
+)
+@pytest.mark.usefixtures("no_spark")
+def test_a_wrong_window_is_one_line_and_exit_code_2(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["slide", str(tmp_path), "--on", "t", "--agg", "n=count()", *options]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert message in error
 
 
 @pytest.fixture

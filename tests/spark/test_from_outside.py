@@ -124,6 +124,14 @@ def test_the_command_line_by_import(spark, mine, folder, tmp_path, capsys):
     assert main(["frames", "--import", mine.__file__, "--help"]) == 0
     words = capsys.readouterr().out.split()
     assert {"--same-side", "--level"} <= set(words)
+    slide = ["slide", folder, "--import", mine.__file__, "--on", "k", "--by", "g", "--window", "4 rows every 1 rows"]
+    out = ["--using", "Notebook", "--out", str(tmp_path / "d.csv")]
+    assert main([*slide, "--agg", "m=mean(x)", "r=reach(x)", *out]) == 0
+    query = {"on": "k", "by": "g", "agg": {"m": wr.mean("x")}}
+    windows = wr.slide(spark.read.parquet(folder), wr.Rows(4, every=1), **query, using=None).toArrow()
+    rows = list(csv.DictReader((tmp_path / "d.csv").open()))
+    assert [float(row["m"]) for row in rows] == pytest.approx(means_of(windows))
+    capsys.readouterr()
     assert main(["advise", "reach(x)", "--import", mine.__file__, "--retention", "100", "--slide", "10"]) == 0
     assert "Notebook" in capsys.readouterr().out
 

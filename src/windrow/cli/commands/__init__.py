@@ -12,6 +12,7 @@ COMMANDS = {
     "demo": "find traffic jams and dye in synthetic data, with pictures",
     "frames": "segment a table into frames",
     "fill": "fill frames with the rows of another table",
+    "slide": "aggregate a table over moving windows",
     "advise": "recommend how to compute an aggregate over a sliding window",
     "calibrate": "measure the cost of synopses on this machine",
     "study": "measure accuracy and cost of synopses and compare them with the literature",
@@ -22,10 +23,11 @@ EXTRAS = {
     "demo": ("cli", "plot"),
     "frames": ("cli",),
     "fill": ("cli",),
+    "slide": ("cli",),
     "calibrate": ("studies",),
     "study": ("studies",),
 }
 """The extras that a command requires."""
 
-IMPORTING = ("frames", "fill", "advise", "calibrate")
+IMPORTING = ("frames", "fill", "slide", "advise", "calibrate")
 """The commands that name schemes, aggregates or synopses, and so take `--import`."""
