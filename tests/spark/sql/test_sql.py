@@ -16,7 +16,9 @@ import windrow as wr
 from cases import AGGREGATES, rows_of, table
 from sweeps import long, sweep
 from windrow.errors import SpecError, WindrowError
+from windrow.framing.schemes import SCHEMES
 from windrow.spark.sql import functions
+from windrow.spark.sql.arguments import TableFunction
 from windrow.tuning import tuned
 
 pytestmark = pytest.mark.spark
@@ -119,12 +121,10 @@ def test_a_call_finds_the_frames_of_python(spark, readings, name):
     assert rows
 
 
-def test_every_option_of_a_scheme_is_an_option_in_sql():
-    schemes = {
-        "threshold": wr.Threshold, "boundary": wr.Boundary, "delta": wr.Delta, "aggregate": wr.Aggregate, "gap": wr.Gap
-    }  # fmt: skip
-    for name, scheme in schemes.items():
-        assert {field.name for field in fields(scheme)} <= set(functions.FUNCTIONS[f"{name}_frames"].options)
+def test_every_option_of_a_scheme_is_an_argument_in_sql():
+    assert {kind for kind in SCHEMES if kind.main_option() is None} == {wr.Custom}
+    for kind in set(SCHEMES) - {wr.Custom}:
+        assert {field.name for field in fields(kind)} <= set(TableFunction(kind).options)
 
 
 def test_without_groups_all_tuples_are_one(spark, readings):
