@@ -43,9 +43,7 @@ def bad_input(error: Exception) -> str | None:
 
 def _unreadable(message: str, malformed: bool = False) -> str:
     why = (
-        "a value does not have its column's type, or a file is half-written"
-        if malformed
-        else "a file may be half-written"
+        "a value does not have its column's type, or a file is incomplete" if malformed else "a file may be incomplete"
     )
     return f"the input cannot be read, {why}: {message.split(' SQLSTATE: ')[0]}"
 
