@@ -15,7 +15,6 @@ from pyspark.sql.types import StructField
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.errors import ColumnError, SpecError, TypeMismatchError, WindrowError, quoted
-from windrow.predicates.parse import zero_division
 from windrow.rows.roles import Roles
 from windrow.spark.versions import to_arrow_type
 
@@ -168,10 +167,3 @@ def column(name: str) -> Column:
     """Return a column by its literal name, including dots and backticks."""
     escaped = name.replace("`", "``")
     return F.col(f"`{escaped}`")
-
-
-def _check_divisors(df: DataFrame, predicate: str, option: str) -> None:
-    """Reject division by a literal zero if Spark would fail on it at the first row."""
-    part = zero_division(predicate)
-    if part and (df.sparkSession.conf.get("spark.sql.ansi.enabled") or "").lower() == "true":
-        raise SpecError(f"{option}: {quoted(predicate)}: {quoted(part)} divides by zero")

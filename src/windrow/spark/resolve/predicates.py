@@ -12,10 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from windrow.errors import QUOTED, ColumnError, SpecError, TypeMismatchError, WindrowError, quoted
-from windrow.predicates.parse import literal_patterns
-from windrow.spark.resolve.columns import (
-    _check_divisors,
-)
+from windrow.predicates.parse import literal_patterns, zero_division
 
 
 def condition(predicate: Any) -> Column:
@@ -56,6 +53,13 @@ def _check_patterns(df: DataFrame, predicate: str, option: str) -> None:
             raise SpecError(
                 f"{option}: {quoted(predicate)}: {quoted(pattern)} is not a valid Java regular expression"
             ) from None
+
+
+def _check_divisors(df: DataFrame, predicate: str, option: str) -> None:
+    """Reject division by a literal zero if Spark would fail on it at the first row."""
+    part = zero_division(predicate)
+    if part and (df.sparkSession.conf.get("spark.sql.ansi.enabled") or "").lower() == "true":
+        raise SpecError(f"{option}: {quoted(predicate)}: {quoted(part)} divides by zero")
 
 
 def explain_analysis(error: PySparkException, option: str, shown: str, names: Sequence[str]) -> NoReturn:

@@ -14,6 +14,7 @@ from windrow.framing.migration import read_label
 from windrow.spark.arguments import check_dataframe
 from windrow.spark.failures import own_errors, plainly
 
+_REMEDY = "pass the whole result of wr.migrate, once and unchanged"
 _LABELS = pa.schema([("bucket", pa.int32()), ("buckets", pa.int32()), ("shares", pa.int32())])
 _LABELS_SPARK = "bucket int, buckets int, shares int"
 
@@ -49,9 +50,6 @@ def check_complete(initial: DataFrame, buckets: int) -> None:
             raise SpecError(f"initial: the state of bucket {bucket} occurs more than once; {_REMEDY}")
         if not first[bucket] or shares[bucket] < expected[bucket]:
             raise SpecError(f"initial: a part of the state of bucket {bucket} is missing; {_REMEDY}")
-
-
-_REMEDY = "pass the whole result of wr.migrate, once and unchanged"
 
 
 def _labels(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
