@@ -173,15 +173,14 @@ class ExpectedFrames:
 
     def _compare_group(self, key: Any, rows: list[dict[str, Any]], expected: list[dict[str, Any]], what: str) -> None:
         rows = sorted(rows, key=lambda row: row["frame"])
-        name = self.parts["scheme"]["name"]
+        name, extras = self.parts["scheme"]["name"], schemes.build(self.parts["scheme"]).extras
         if len(rows) != len(expected):
             raise Mismatch(f"{what}{name}: number of frames", described(key, rows, expected))
         for mine, theirs in zip(rows, expected, strict=True):
             for column in ("frame", "start", "end", "closed_at", "count", "complete"):
                 if not agrees(mine[column], theirs[column]):
                     raise Mismatch(f"{what}{name}: {column}", described(key, rows, expected))
-            extras = [value for column, value in mine.items() if column == "on" or column.startswith("cell_")]
-            if [int(extra) for extra in extras] != list(theirs["label"]):
+            if [int(mine[column]) for column in extras] != list(theirs["label"]):
                 raise Mismatch(f"{what}{name}: label", described(key, rows, expected))
             for i, aggregated in enumerate(self.parts["agg"]):
                 if not agrees(mine[f"a{i}"], theirs[f"a{i}"]):

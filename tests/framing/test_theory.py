@@ -258,7 +258,10 @@ def allowed_frames(case: Case) -> tuple[list[Interval], list[Interval]]:
     return chosen, rests
 
 
-@pytest.mark.parametrize("kind", DEFINED, ids=lambda kind: kind.__name__)
+UNIQUE = [kind for kind in DEFINED if any("unique" in scheme.properties for scheme in kind.examples())]
+
+
+@pytest.mark.parametrize("kind", UNIQUE, ids=lambda kind: kind.__name__)
 @given(data=st.data())
 def test_the_framing_is_the_only_one_that_satisfies_the_conditions(kind: type[wr.Scheme], data: st.DataObject) -> None:
     case = drawn_case(kind, data, max_size=4)
