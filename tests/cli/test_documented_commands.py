@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from windrow import registry
 from windrow.cli.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -62,6 +63,18 @@ def write_jams(path: Path) -> None:
     pyarrow.csv.write_csv(pa.table(jam), path)
 
 
+SPAN = """
+from math import inf
+from windrow import AggregateFunction
+
+class Span(AggregateFunction):
+    zero = staticmethod(lambda: (inf, -inf))
+    add = staticmethod(lambda s, x: (min(s[0], x), max(s[1], x)))
+    merge = staticmethod(lambda a, b: (min(a[0], b[0]), max(a[1], b[1])))
+    finish = staticmethod(lambda s: s[1] - s[0])
+"""
+
+
 INPUTS: dict[str, Callable[[Path], None]] = {
     "loops.parquet": lambda path: pq.write_table(readings(), path),
     "traffic.parquet": lambda path: pq.write_table(readings(), path),
@@ -70,6 +83,7 @@ INPUTS: dict[str, Callable[[Path], None]] = {
     "clicks.json": lambda path: write_lines(path, [{"user": "ada", "time": f"2026-03-02 09:{m}:00"} for m in (10, 20)]),
     "incidents.json": lambda path: write_lines(path, [{"detectorid": 1, "reported": "2024-03-05 07:55:00"}]),
     "jams.csv": write_jams,
+    "my_aggregates.py": lambda path: path.write_text(SPAN),
 }
 SHORTER = {"study": ["--quick"], "--stream": ["--once"]}
 """Options that make a command end soon, by a word of the command."""
@@ -86,6 +100,7 @@ def prepare(words: list[str]) -> None:
 @pytest.mark.parametrize("command", commands("windrow"))
 def test_a_documented_command_succeeds(spark, command: str, tmp_path: Path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "_modules", [])
     words = shlex.split(command)[1:]
     prepare(words)
     more = [option for word, options in SHORTER.items() if word in words for option in options]
