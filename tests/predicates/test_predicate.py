@@ -1,4 +1,4 @@
-"""Predicates outside Spark: what is computed, what is refused, and how a mistake is told."""
+"""Predicates outside Spark: what is computed, what is refused, and how mistakes are reported."""
 
 import pickle
 

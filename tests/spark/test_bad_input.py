@@ -57,14 +57,14 @@ MISTAKES = {
     "unknown aggregated column": (ColumnError, dict(agg={"n": wr.sum("cars")}), ["'cars'", "'volume'"]),
     "on is text": (TypeMismatchError, dict(on="road"), ["'road'", "string"]),
     "aggregate of text": (TypeMismatchError, dict(agg={"n": wr.sum("road")}), ["'road'", "string", "number"]),
-    "agg is no dict": (SpecError, dict(agg=[wr.sum("volume")]), ["agg", "dict"]),
+    "agg that is not a dict": (SpecError, dict(agg=[wr.sum("volume")]), ["agg", "dict"]),
     "agg has no aggregate": (SpecError, dict(agg={"n": "volume"}), ["'n'", "'volume'"]),
     "agg named like a result": (ColumnError, dict(agg={"start": wr.count()}), ["'start'"]),
     "agg named like a result in other letters": (ColumnError, dict(agg={"Frame": wr.count()}), ["'Frame'"]),
     "agg named like by": (ColumnError, dict(by="road", agg={"road": wr.count()}), ["'road'"]),
     "unknown plan": (SpecError, dict(plan="fast"), ["'fast'", "native"]),
     "unknown policy": (SpecError, dict(nulls_on="ignore"), ["'ignore'", "drop"]),
-    "on is no name": (SpecError, dict(on=3), ["3"]),
+    "on that is not a name": (SpecError, dict(on=3), ["3"]),
     "scan of a DataFrame": (UnsupportedError, dict(plan="scan"), ["wr.parquet"]),
 }
 
@@ -80,7 +80,7 @@ def test_a_mistake_in_the_call(loops, name):
 SCHEMES = {
     "no scheme": (SpecError, "speed < 40", ["'speed < 40'"]),
     "predicate with an unknown column": (ColumnError, wr.Threshold("pace < 40"), ["pace", "'speed'"]),
-    "predicate that is no condition": (TypeMismatchError, wr.Threshold("speed + 1"), ["speed + 1", "double"]),
+    "predicate that is not a condition": (TypeMismatchError, wr.Threshold("speed + 1"), ["speed + 1", "double"]),
     "close with an unknown column": (ColumnError, wr.Threshold("speed < 40", close="pace > 1"), ["pace"]),
     "predicate with an unknown function": (SpecError, wr.Threshold("slow(speed)"), ["slow"]),
     "regular expression that is none": (SpecError, wr.Threshold("road rlike '('"), ["predicate", "'('", "regular"]),

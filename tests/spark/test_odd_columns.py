@@ -1,4 +1,4 @@
-"""Columns that are seldom seen: of nulls only, of one name in other letters, and of types that are no numbers."""
+"""Columns that are seldom seen: of nulls only, of one name in other letters, and of types that are not numbers."""
 
 from __future__ import annotations
 

@@ -98,9 +98,9 @@ def test_the_native_plan_finds_the_frames(as_frame, wanted, name):
 @pytest.mark.parametrize("name", sweep(QUERIES, "segments", "double boundary", "custom", "gap"))
 def test_the_scan_plan_finds_the_frames_across_chunks(spark, ordered_files, wanted, name, many_chunks):
     source = wr.parquet(spark, ordered_files)
-    told = wr.explain(source, QUERIES[name], on="t", by="g", agg=AGGREGATES, plan="scan")
-    assert told.plan == "scan"
-    assert "5 chunk" in told.reasons[0]
+    explained = wr.explain(source, QUERIES[name], on="t", by="g", agg=AGGREGATES, plan="scan")
+    assert explained.plan == "scan"
+    assert "5 chunk" in explained.reasons[0]
     assert found(source, name, "scan") == wanted(name)
 
 
@@ -122,15 +122,17 @@ def test_explain_says_which_aggregates_hold_the_values_of_open_frames(spark) -> 
         "often": wr.mode("x", max_values=50),
         "n": wr.count(),
     }
-    told = str(wr.explain(df, wr.Delta({"x": 3.0}), on="t", agg=agg))
-    assert "'m' stores every distinct value of each open frame, up to max_values=10,000,000; eps= makes it a" in told
-    assert "'q' stores a summary of each open frame, within eps=0.01" in told
-    assert "'often' stores every distinct value of each open frame, up to max_values=50\n" in told + "\n"
-    assert "'n'" not in told
-    told = str(wr.explain(df, wr.Tumbling(5), on="t", agg=agg, using=None))
-    assert "'m' stores every distinct value of each window, up to max_values=10,000,000; eps= makes it a" in told
-    assert "'q' stores a summary of each window, within eps=0.01" in told
-    assert "'n'" not in told
+    explained = str(wr.explain(df, wr.Delta({"x": 3.0}), on="t", agg=agg))
+    assert (
+        "'m' stores every distinct value of each open frame, up to max_values=10,000,000; eps= makes it" in explained
+    )
+    assert "'q' stores a summary of each open frame, within eps=0.01" in explained
+    assert "'often' stores every distinct value of each open frame, up to max_values=50\n" in explained + "\n"
+    assert "'n'" not in explained
+    explained = str(wr.explain(df, wr.Tumbling(5), on="t", agg=agg, using=None))
+    assert "'m' stores every distinct value of each window, up to max_values=10,000,000; eps= makes it" in explained
+    assert "'q' stores a summary of each window, within eps=0.01" in explained
+    assert "'n'" not in explained
 
 
 @pytest.mark.parametrize("more", sweep(["", "segments", "close"], "close"))
@@ -196,9 +198,9 @@ def test_files_in_no_order_fall_back_and_say_so(spark, small, wanted, many_chunk
     pq.write_table(small, tmp_path / "jumbled.parquet", row_group_size=200)
     source = wr.parquet(spark, str(tmp_path / "jumbled.parquet"))
     for plan in ("auto", "scan"):
-        told = wr.explain(source, QUERIES["delta"], on="t", by="g", plan=plan)
-        assert told.plan == "shuffle"
-        assert "not in the order of `on`" in str(told)
+        explained = wr.explain(source, QUERIES["delta"], on="t", by="g", plan=plan)
+        assert explained.plan == "shuffle"
+        assert "not in the order of `on`" in str(explained)
     assert found(source, "delta", "auto") == wanted("delta")
     assert found(source, "threshold", "auto") == wanted("threshold")
 
@@ -206,9 +208,9 @@ def test_files_in_no_order_fall_back_and_say_so(spark, small, wanted, many_chunk
 def test_a_predicate_that_only_spark_can_evaluate_falls_back_and_says_so(spark, ordered_files):
     source = wr.parquet(spark, ordered_files)
     scheme = wr.Threshold("substring(text, 9) % 2 = 0")
-    told = wr.explain(source, scheme, on="t", by="g")
-    assert told.plan == "native"
-    assert "no scan" in str(told)
+    explained = wr.explain(source, scheme, on="t", by="g")
+    assert explained.plan == "native"
+    assert "no scan" in str(explained)
     assert wr.frames(source, scheme, on="t", by="g").count() > 0
     with pytest.raises(UnsupportedError, match="plan='scan'"):
         wr.frames(source, scheme, on="t", by="g", plan="scan")
@@ -248,9 +250,9 @@ def test_one_giant_group_among_small_ones(spark, tmp_path, many_chunks):
 def test_user_defined_aggregates_go_through_every_kernel_plan(spark, as_frame, small, ordered_files, many_chunks):
     agg = {"range": Spread("x")}
     expected = rows_of(frame_locally(small, QUERIES["threshold"], "t", ["g"], agg), ["g"])
-    told = wr.explain(as_frame, QUERIES["threshold"], on="t", by="g", agg=agg)
-    assert told.plan == "shuffle"
-    assert "user-defined" in str(told)
+    explained = wr.explain(as_frame, QUERIES["threshold"], on="t", by="g", agg=agg)
+    assert explained.plan == "shuffle"
+    assert "user-defined" in str(explained)
     for source in (as_frame, wr.parquet(spark, ordered_files)):
         frames = wr.frames(source, QUERIES["threshold"], on="t", by="g", agg=agg)
         assert rows_of(frames.toArrow(), ["g"]) == expected

@@ -1,4 +1,4 @@
-"""Spark's plans at the ends of every type, with ANSI arithmetic and without: they keep to the rule of the kernel."""
+"""Spark's plans at the ends of every type, with ANSI arithmetic and without: they follow the rule of the kernel."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_native_cells_of_infinities_are_those_of_the_kernel(spark: SparkSession,
 
 @pytest.mark.parametrize("plan", ["native", "shuffle"])
 @pytest.mark.parametrize(
-    ("kind", "on", "told"),
+    ("kind", "on", "message"),
     [
         ("smallint", "600", "40000"),
         ("bigint", "-9223372036854775808", "64 bits|-9223372036854800000"),
@@ -75,8 +75,8 @@ def test_native_cells_of_infinities_are_those_of_the_kernel(spark: SparkSession,
     ],
 )
 def test_a_bound_that_the_type_cannot_hold_is_refused(
-    spark: SparkSession, ansi: str, plan: str, kind: str, on: str, told: str
+    spark: SparkSession, ansi: str, plan: str, kind: str, on: str, message: str
 ) -> None:
     df = spark.sql(f"select cast({on} as {kind}) t")
-    with pytest.raises(Exception, match=told):
+    with pytest.raises(Exception, match=message):
         wr.slide(df, wr.Tumbling(40_000), on="t", agg={"n": wr.count()}, plan=plan).collect()

@@ -52,8 +52,8 @@ def test_dates_of_the_old_calendar(spark, tmp_path, kind):
         wanted = old.selectExpr(f"CAST(d AS {'timestamp' if kind == 'INT96' else kind}) AS t").coalesce(1)
         wanted.write.parquet(path)
     source = wr.parquet(spark, path)
-    told = wr.explain(source, wr.Gap("1 day"), on="t")
-    assert "old calendar" in str(told)
+    explained = wr.explain(source, wr.Gap("1 day"), on="t")
+    assert "old calendar" in str(explained)
     found = wr.frames(source, wr.Gap("1 day"), on="t").selectExpr("CAST(start AS string) AS s").collect()
     assert sorted(row.s[:10] for row in found) == ["1500-01-01", "1500-03-01", "2000-01-01"]
 
@@ -133,9 +133,9 @@ def test_folders_that_name_a_column_are_read_by_spark_and_patterns_are_scanned(s
         pq.write_table(TABLE, tmp_path / f"date={day}" / "part.parquet")
     whole = wr.parquet(spark, tmp_path)
     for scheme in (HIT, wr.Threshold("x > 0.5 and date > date'2026-01-05'")):
-        told = str(wr.explain(whole, scheme, on="t", by="date"))
-        assert "'date'" in told
-        assert "folders" in told
+        explained = str(wr.explain(whole, scheme, on="t", by="date"))
+        assert "'date'" in explained
+        assert "folder names" in explained
     assert wr.frames(whole, HIT, on="t", by="date").count() == 6
     some = wr.parquet(spark, f"{tmp_path}/date=2026-01-0[12]")
     assert wr.explain(some, HIT, on="t").plan == "scan"

@@ -128,7 +128,7 @@ def test_assembled_frames_are_not_continued_as_frames(spark, begun, tmp_path):
 
 def test_groups_are_forgotten_and_counted_in_the_progress(spark, tmp_path):
     (tmp_path / "in").mkdir()
-    told: list[int] = []
+    most: list[int] = []
     for number, groups in enumerate([range(20), range(5), range(100, 101), range(5)]):
         # The third file is a day later, so that the others are forgotten; then the first groups return as new ones.
         land(tmp_path / "in", number + (0 if number < 2 else 24 * 60 * (number - 1)), groups)
@@ -142,9 +142,9 @@ def test_groups_are_forgotten_and_counted_in_the_progress(spark, tmp_path):
         ).start()  # fmt: skip
         query.awaitTermination()
         metrics = [found for p in query.recentProgress for found in p["observedMetrics"].values()]
-        told.append(max(found["groups"] or 0 for found in metrics))
+        most.append(max(found["groups"] or 0 for found in metrics))
         assert max(found["state_bytes"] or 0 for found in metrics) > 0
-    assert told[0] == 20
+    assert most[0] == 20
     found = spark.read.parquet(str(tmp_path / "out")).where("g = 3").sort("start").collect()
     assert [row["frame"] for row in found] == [0, 1]
     assert [row["frame"] for row in wr.open_frames(spark, tmp_path / "checkpoint").where("g = 3").collect()] == [None]

@@ -55,9 +55,9 @@ def test_a_stream_gives_the_frames_of_a_table(spark, tuples, landed, name, tmp_p
     found, progress = run(wr.frames(source, scheme, **asked), tmp_path)
     assert set(found["fragment"].to_pylist()) <= {0}
     assert all(found["final"].to_pylist())
-    told = [metrics for p in progress for metrics in p["observedMetrics"].values()]
-    assert sum(metrics["arrived"] or 0 for metrics in told) == tuples.num_rows
-    assert sum(metrics["late"] or 0 for metrics in told) == 0
+    counted = [metrics for p in progress for metrics in p["observedMetrics"].values()]
+    assert sum(metrics["arrived"] or 0 for metrics in counted) == tuples.num_rows
+    assert sum(metrics["late"] or 0 for metrics in counted) == 0
     rest = wr.frames(source, scheme, **asked, flush=str(tmp_path / "checkpoint")).toArrow()
     wanted = expected(tuples, scheme)
     assert found.num_rows > rest.num_rows / 4
