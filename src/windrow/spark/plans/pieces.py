@@ -5,13 +5,13 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from windrow.framing.parallel import pieces as kernel
+from windrow.framing.parallel.pieces import PIECES as ARROW_PIECES
 from windrow.framing.parallel.pieces import ReplayChunk, receiver
 from windrow.framing.query import FrameQuery
 from windrow.spark.failures import plainly
 from windrow.spark.versions import from_arrow_schema
 
-PIECES = from_arrow_schema(kernel.PIECES)
+PIECES = from_arrow_schema(ARROW_PIECES)
 
 
 def in_order(pieces: DataFrame, buckets: int) -> DataFrame:
