@@ -304,7 +304,9 @@ def test_a_predicate_that_draws_chance(spark, loops, tmp_path, chance, option):
 
 
 def test_by_that_is_no_name(loops):
-    assert "by: 3" in refusal(SpecError, lambda: wr.frames(loops, HIT, on="minute", by=3))
+    assert "by: expected a column name or a list of column names, got 3" in refusal(
+        SpecError, lambda: wr.frames(loops, HIT, on="minute", by=3)
+    )
 
 
 def test_no_session_for_parquet():

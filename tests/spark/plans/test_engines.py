@@ -123,9 +123,7 @@ def test_explain_says_which_aggregates_hold_the_values_of_open_frames(spark) -> 
         "n": wr.count(),
     }
     explained = str(wr.explain(df, wr.Delta({"x": 3.0}), on="t", agg=agg))
-    assert (
-        "'m' stores every distinct value of each open frame, up to max_values=10,000,000; eps= makes it" in explained
-    )
+    assert "'m' stores every distinct value of each open frame, up to max_values=10,000,000; eps= makes it" in explained
     assert "'q' stores a summary of each open frame, within eps=0.01" in explained
     assert "'often' stores every distinct value of each open frame, up to max_values=50\n" in explained + "\n"
     assert "'n'" not in explained

@@ -193,7 +193,7 @@ def test_a_column_that_is_never_null_may_not_be_missing(store, reader):
     ("columns", "error", "sentence"),
     [
         ({}, wr.SpecError, "schema: expected at least one column"),
-        ({"_id": T.LongType()}, wr.TypeMismatchError, "column '_id' is of type bigint; .* must be a string"),
+        ({"_id": T.LongType()}, wr.TypeMismatchError, "column '_id' is of type bigint; .*; expected string"),
         ({"a": T.ArrayType(T.LongType())}, wr.TypeMismatchError, "'a' is of type array<bigint>; .* from_json"),
     ],
 )

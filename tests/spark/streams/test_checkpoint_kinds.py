@@ -98,7 +98,7 @@ def test_frames_are_not_continued_as_something_else(spark, begun, tmp_path):
     checkpoint = begun(frames)
     land(tmp_path / "in", 1, range(7, 8))
     for other in (slide, fill):
-        message = f"holds the state of wr.frames, and the query is one of wr.{other.__name__}"
+        message = f"holds the state of wr.frames, but this is a query of wr.{other.__name__}"
         refused(spark, other, checkpoint, f"as {other.__name__}", message)
     assert len(run(frames(source(spark, tmp_path / "in")), checkpoint)) > 1
 
@@ -107,7 +107,7 @@ def test_frames_are_not_continued_as_something_else(spark, begun, tmp_path):
 def test_frames_in_order_are_not_continued_as_assembled_ones(spark, begun, tmp_path):
     checkpoint = begun(ordered_frames)
     land(tmp_path / "in", 1, range(7, 8))
-    message = "holds the state of wr.frames, and the query is one of wr.assemble"
+    message = "holds the state of wr.frames, but this is a query of wr.assemble"
     refused(spark, assemble, checkpoint, "as assemble", message)
 
 
@@ -122,7 +122,7 @@ def test_windows_are_not_continued_as_frames(spark, begun, tmp_path):
 def test_assembled_frames_are_not_continued_as_frames(spark, begun, tmp_path):
     checkpoint = begun(assemble)
     land(tmp_path / "in", 1, range(7, 8))
-    message = "holds the state of wr.assemble, and the query is one of wr.frames"
+    message = "holds the state of wr.assemble, but this is a query of wr.frames"
     refused(spark, ordered_frames, checkpoint, "as frames", message)
 
 
