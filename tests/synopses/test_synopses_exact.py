@@ -109,7 +109,7 @@ def test_integers_stay_integers(kind: Any, aggregate: Any, stream: Any, retentio
 def test_a_sum_past_64_bits_is_an_error(kind: Any) -> None:
     synopsis = kind(wr.sum("x"), Retention(3), integral=True)
     synopsis.update(np.arange(2), np.array([2**62, 2**62]))
-    with pytest.raises(DataError, match="past 64 bits"):
+    with pytest.raises(DataError, match="exceeds 64 bits"):
         synopsis.query()
 
 
@@ -146,7 +146,7 @@ def test_sums_of_integers_are_exact_wherever_they_fit(kind: Any, stream: Any, re
         if LEAST <= total <= MOST:
             assert synopsis.query() == total
         else:
-            with pytest.raises(DataError, match="past 64 bits"):
+            with pytest.raises(DataError, match="exceeds 64 bits"):
                 synopsis.query()
 
 

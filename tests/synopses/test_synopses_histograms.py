@@ -264,7 +264,7 @@ def test_sums_refuse_what_is_no_whole_number_of_at_least_zero(wrong: float) -> N
 
 def test_sums_refuse_to_go_past_their_bits() -> None:
     histogram = ExponentialHistogram(Sum("x"), Retention(8), Accuracy(0.5))
-    with pytest.raises(DataError, match="past 62 bits"):
+    with pytest.raises(DataError, match="exceeds 62 bits"):
         histogram.update(np.arange(2), np.array([2.0**62, 2.0**62]))
 
 
@@ -328,7 +328,7 @@ def test_a_batch_may_sum_to_more_than_any_window() -> None:
     histogram = ExponentialHistogram(Sum("x"), Retention(3), Accuracy(0.1))
     assert histogram.roll(np.arange(50), x, 1)[2:] == pytest.approx(np.full(48, 3 * 2.0**60), rel=0.1)
     before = histogram.save()
-    with pytest.raises(DataError, match="the sum of a window is past 62 bits"):
+    with pytest.raises(DataError, match="the sum of a window exceeds 62 bits"):
         histogram.update(np.arange(50), np.full(50, 2.0**62))
     assert histogram.save() == before
     histogram.update(np.arange(3), np.full(3, 5.0))

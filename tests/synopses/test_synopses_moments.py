@@ -361,7 +361,7 @@ def test_integers_stay_integers_at_moments_too() -> None:
     windows = (window_until(on, whole, moment, Retention(20, "time")) for moment in moments)
     assert told == [wr.sum("x").compute(window.tolist()) for window in windows]
     window = TwoStacks(wr.sum("x"), Retention(3), integral=True)
-    with pytest.raises(DataError, match="past 64 bits"):
+    with pytest.raises(DataError, match="exceeds 64 bits"):
         window.answers(np.arange(2), np.array([2**62, 2**62]), np.array([0, 1]))
 
 

@@ -211,7 +211,7 @@ def test_sums_of_integers_in_windows_pass_64_bits_on_the_way_only(tuples: list[T
         found = windows_kept(tuples, [window], agg, INT64)["sum"].to_pylist()
         assert sorted(total or 0 for total in found) == sorted(wanted)
     else:
-        with pytest.raises(DataError, match="past 64 bits"):
+        with pytest.raises(DataError, match="exceeds 64 bits"):
             windows_kept(tuples, [window], agg, INT64)
 
 

@@ -30,6 +30,8 @@ class Count(AggregateFunction):
     monotonic = "always"
     source: ClassVar[str] = "On a design space for sliding windows (2011), table 3.1"
     builtin: ClassVar[bool] = True
+    spark_sql: ClassVar[str | None] = "count({x})"
+    spark_sql_state: ClassVar[tuple[str, ...] | None] = ("count({x})",)
 
     @property
     def columns(self) -> tuple[str, ...]:

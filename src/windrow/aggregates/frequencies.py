@@ -122,6 +122,11 @@ class TopK(_Frequent):
         check_size(self, "k", self.k)
         super().__post_init__()
 
+    @classmethod
+    def example(cls, column: str = "x", other: str = "y") -> AggregateFunction:
+        """Return an example of two values."""
+        return cls(column, 2)
+
     def options(self, integral: bool) -> Options:
         """Return `k`."""
         return np.array([self.k], np.int64)
@@ -164,6 +169,11 @@ class HeavyHitters(_Frequent):
         object.__setattr__(self, "phi", check_share(self, "phi", self.phi, least="above 0 and up to 1"))
         object.__setattr__(self, "eps", check_share(self, "eps", self.eps, least="of at least 0 and below 1"))
         super().__post_init__()
+
+    @classmethod
+    def example(cls, column: str = "x", other: str = "y") -> AggregateFunction:
+        """Return an example with a share of 0.3."""
+        return cls(column, 0.3)
 
     def options(self, integral: bool) -> Options:
         """Return the share."""

@@ -25,6 +25,19 @@ class Pair(AggregateFunction):
     reads: ClassVar[int] = 2
     needs: ClassVar[int] = 2
     source: ClassVar[str] = THESIS
+    spark_sql_state: ClassVar[tuple[str, ...] | None] = (
+        "count({x})",
+        "avg({x})",
+        "avg({y})",
+        "var_pop({x}) * count({x})",
+        "var_pop({y}) * count({x})",
+        "covar_pop({x}, {y}) * count({x})",
+    )
+
+    @classmethod
+    def example(cls, column: str = "x", other: str = "y") -> AggregateFunction:
+        """Return an example over two columns."""
+        return cls(column, other)
 
     @property
     def columns(self) -> tuple[str, ...]:

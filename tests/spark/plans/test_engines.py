@@ -259,6 +259,55 @@ def test_user_defined_aggregates_go_through_every_kernel_plan(spark, as_frame, s
     assert rows_of(wr.frames(as_frame, by_spread, on="t", by="g").toArrow(), ["g"]) == expected
 
 
+class Midrange(Spread):
+    """A user's aggregate that Spark SQL can compute too, from integers to a float."""
+
+    spark_sql = "(CAST(min({x}) AS DOUBLE) + max({x})) / 2"
+    spark_sql_state = ("min({x})", "max({x})")
+
+    @staticmethod
+    def finish(s):
+        return (s[0] + s[1]) / 2
+
+
+class Product(wr.covariance):
+    """A user's aggregate of two columns, whose Spark SQL is of another type than its result."""
+
+    builtin, needs = False, 1
+    spark_sql = "sum(CAST({x} AS DECIMAL(38, 9)) * {y})"
+    spark_sql_state = None
+
+    @staticmethod
+    def zero():
+        return (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+    @staticmethod
+    def add(s, x, y):
+        return (s[0] + x * y, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+    @staticmethod
+    def merge(a, b):
+        return (a[0] + b[0], 0.0, 0.0, 0.0, 0.0, 0.0)
+
+    @staticmethod
+    def finish(s):
+        return s[0]
+
+
+def test_user_defined_aggregates_that_declare_spark_sql_take_the_native_plan(spark, as_frame, small):
+    agg = {"middle": Midrange("v"), "product": Product("v", "t")}
+    expected = rows_of(frame_locally(small, QUERIES["threshold"], "t", ["g"], agg), ["g"])
+    query = {"on": "t", "by": "g", "agg": agg}
+    assert wr.explain(as_frame, QUERIES["threshold"], **query).plan == "native"
+    assert rows_of(wr.frames(as_frame, QUERIES["threshold"], **query).toArrow(), ["g"]) == expected
+    windows = {
+        plan: wr.slide(as_frame, wr.Tumbling(7), on="t", by="g", agg={"middle": Midrange("v")}, plan=plan)
+        for plan in ("native", "shuffle")
+    }
+    assert wr.explain(as_frame, wr.Tumbling(7), on="t", by="g", agg={"middle": Midrange("v")}).plan == "native"
+    assert sorted(map(tuple, windows["native"].collect())) == sorted(map(tuple, windows["shuffle"].collect()))
+
+
 def test_columns_that_nobody_needs_are_not_shuffled(as_frame, capsys):
     wr.frames(as_frame, QUERIES["delta"], on="t", by="g", plan="shuffle").explain()
     plan = capsys.readouterr().out

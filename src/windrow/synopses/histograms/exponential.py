@@ -110,7 +110,7 @@ class ExponentialHistogram(Histogram):
 
     def _too_large(self) -> DataError:
         return DataError(
-            f"{self.aggregate!r}: the sum of a window is past 62 bits; divide column {self.aggregate.column!r}"
+            f"{self.aggregate!r}: the sum of a window exceeds 62 bits; divide column {self.aggregate.column!r}"
         )
 
     def _grow(self, elements: Elements, at: int) -> None:
