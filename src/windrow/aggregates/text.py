@@ -110,7 +110,10 @@ def _example(kind: type[AggregateFunction]) -> str:
     >>> _example(AGGREGATE_REGISTRY.find("histogram", "--agg"))
     'histogram(x, -1, 2)'
     """
-    example = kind.example()
+    try:
+        example = kind.example()
+    except TypeError:  # it requires options and declares no example
+        return f"{name_of(kind)}(x, {', '.join(field.name for field in _options(kind))})"
     shown = [example.column]
     for field in _options(kind):
         if field.default is MISSING:

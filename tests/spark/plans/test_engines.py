@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 
 import numpy as np
@@ -259,53 +260,49 @@ def test_user_defined_aggregates_go_through_every_kernel_plan(spark, as_frame, s
     assert rows_of(wr.frames(as_frame, by_spread, on="t", by="g").toArrow(), ["g"]) == expected
 
 
-class Midrange(Spread):
-    """A user's aggregate that Spark SQL can compute too, from integers to a float."""
+class NativeSpread(Spread):
+    """A user's aggregate that Spark SQL can compute too, over integers as an integer."""
 
-    spark_sql = "(CAST(min({x}) AS DOUBLE) + max({x})) / 2"
+    spark_sql = "max({x}) - min({x})"
     spark_sql_state = ("min({x})", "max({x})")
 
-    @staticmethod
-    def finish(s):
-        return (s[0] + s[1]) / 2
 
+class LargestProduct(wr.AggregateFunction):
+    """A user's aggregate of two columns."""
 
-class Product(wr.covariance):
-    """A user's aggregate of two columns, whose Spark SQL is of another type than its result."""
+    reads = 2
+    spark_sql = "max({x} * {y})"
 
-    builtin, needs = False, 1
-    spark_sql = "sum(CAST({x} AS DECIMAL(38, 9)) * {y})"
-    spark_sql_state = None
+    @property
+    def columns(self):
+        return (self.column, "x")
 
     @staticmethod
     def zero():
-        return (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        return (-math.inf,)
 
     @staticmethod
     def add(s, x, y):
-        return (s[0] + x * y, 0.0, 0.0, 0.0, 0.0, 0.0)
+        return (max(s[0], x * y),)
 
     @staticmethod
     def merge(a, b):
-        return (a[0] + b[0], 0.0, 0.0, 0.0, 0.0, 0.0)
+        return (max(a[0], b[0]),)
 
     @staticmethod
     def finish(s):
         return s[0]
 
 
-def test_user_defined_aggregates_that_declare_spark_sql_take_the_native_plan(spark, as_frame, small):
-    agg = {"middle": Midrange("v"), "product": Product("v", "t")}
+def test_user_defined_aggregates_that_declare_spark_sql_take_the_native_plan(as_frame, small):
+    agg = {"spread": NativeSpread("v"), "product": LargestProduct("v")}
     expected = rows_of(frame_locally(small, QUERIES["threshold"], "t", ["g"], agg), ["g"])
-    query = {"on": "t", "by": "g", "agg": agg}
-    assert wr.explain(as_frame, QUERIES["threshold"], **query).plan == "native"
-    assert rows_of(wr.frames(as_frame, QUERIES["threshold"], **query).toArrow(), ["g"]) == expected
-    windows = {
-        plan: wr.slide(as_frame, wr.Tumbling(7), on="t", by="g", agg={"middle": Midrange("v")}, plan=plan)
-        for plan in ("native", "shuffle")
-    }
-    assert wr.explain(as_frame, wr.Tumbling(7), on="t", by="g", agg={"middle": Midrange("v")}).plan == "native"
-    assert sorted(map(tuple, windows["native"].collect())) == sorted(map(tuple, windows["shuffle"].collect()))
+    assert wr.explain(as_frame, QUERIES["threshold"], on="t", by="g", agg=agg).plan == "native"
+    assert rows_of(wr.frames(as_frame, QUERIES["threshold"], on="t", by="g", agg=agg).toArrow(), ["g"]) == expected
+    query = {"windows": wr.Tumbling("7 seconds"), "on": "t", "by": "g", "agg": {"spread": NativeSpread("v")}}
+    native, shuffled = (wr.slide(as_frame, **query, plan=plan).collect() for plan in ("native", "shuffle"))
+    assert sorted(native) == sorted(shuffled)
+    assert any(row["spread"] for row in native)
 
 
 def test_columns_that_nobody_needs_are_not_shuffled(as_frame, capsys):
