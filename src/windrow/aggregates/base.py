@@ -148,6 +148,8 @@ class AggregateFunction:
     """Whether the result summarises all values, and so tolerates the loss of some, instead of selecting a few."""
     order_sensitive: ClassVar[bool] = False
     """Whether the result depends on the order of the values."""
+    additive: ClassVar[bool] = False
+    """Whether the state of several values is the elementwise sum of the states of each."""
     ranks_suffice: ClassVar[bool] = False
     """Whether states of form `"values"` may be summarised, as long as ranks stay within the aggregate's `eps`."""
     takes_list: ClassVar[bool] = False
@@ -175,10 +177,14 @@ class AggregateFunction:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # Spark SQL is inherited only together with everything that it stands for.
-        for declared, basis in (("spark_sql", (*FUNCTIONS, "needs")), ("spark_sql_state", FUNCTIONS[:3])):
+        # What is declared about functions is inherited only together with them.
+        for declared, basis in (
+            ("spark_sql", (*FUNCTIONS, "needs")),
+            ("spark_sql_state", FUNCTIONS[:3]),
+            ("additive", FUNCTIONS[:3]),
+        ):
             if declared not in vars(cls) and any(name in vars(cls) for name in basis):
-                setattr(cls, declared, None)
+                setattr(cls, declared, getattr(AggregateFunction, declared))
         check_spark_sql(cls.__name__, (*([cls.spark_sql] if cls.spark_sql else ()), *(cls.spark_sql_state or ())))
         if cls.state is not None:
             cls.form = "objects"

@@ -37,6 +37,7 @@ class Sum(AggregateFunction):
     keeps_integers: ClassVar[bool] = True
     monotonic = "non-negative"
     source: ClassVar[str] = "On a design space for sliding windows (2011), table 3.1"
+    additive: ClassVar[bool] = True
     builtin: ClassVar[bool] = True
     spark_sql: ClassVar[str | None] = "sum({x})"
     spark_sql_state: ClassVar[tuple[str, ...] | None] = ("sum({x})", str(FLOATS))
@@ -104,6 +105,7 @@ class Mean(AggregateFunction):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), table 3.1"
+    additive: ClassVar[bool] = True
     builtin: ClassVar[bool] = True
     spark_sql: ClassVar[str | None] = "avg(CAST({x} AS DOUBLE))"
     spark_sql_state: ClassVar[tuple[str, ...] | None] = ("count({x})", "sum({x})")

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.aggregates import AggregateFunction
+from windrow.aggregates import AggregateFunction, Sum
 from windrow.errors import SpecError, UnsupportedError, is_one_of, quoted
 from windrow.synopses.checks import NEVER, as_instants, check_moments, check_order
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import NO_INSTANTS, ends_at
 
 RetentionKind: TypeAlias = Literal["count", "time"]
@@ -109,6 +110,12 @@ class Synopsis(ABC):
     """The error bound of an answer."""
     source: ClassVar[str]
     """The paper that describes it."""
+    example_aggregate: ClassVar[AggregateFunction] = Sum("x")
+    """An aggregate that it answers, for tests and benchmarks."""
+    needs_whole: ClassVar[bool] = False
+    """Whether it stores only non-negative integers."""
+    needs_size: ClassVar[bool] = False
+    """Whether it must know how many values a window has, so that the planner offers it for counts only."""
     newest: int
     """The current time, from values or from `advance`; meaningless if the retention is a count."""
 
@@ -132,6 +139,27 @@ class Synopsis(ABC):
     def unsure(cls, aggregate: AggregateFunction) -> str | None:
         """Return why the requested error is not guaranteed for this aggregate, phrased to follow "but", or None."""
         return None
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space for an aggregate that it answers.
+
+        A calibration estimates the weight of each term. Without terms, the cost of a synopsis is unknown, and it is
+        used only if it is named.
+        """
+        return None
+
+    @classmethod
+    def calibrates(cls, retention: Retention, accuracy: Accuracy) -> bool:
+        """Return whether a calibration measures such a window; False where it would take most of the time."""
+        return True
+
+    @classmethod
+    def example(cls, retention: Retention, **options: Any) -> Synopsis:
+        """Return an empty example over a retention, or over none if it supports none, for tests and benchmarks."""
+        accuracy = Accuracy(0.0 if cls.exact else 0.1, 0.0 if cls.deterministic else 0.01)
+        supported: Any = retention if cls.retentions else None
+        return cls(cls.example_aggregate, supported, accuracy, **options)
 
     @abstractmethod
     def update(self, on: Instants, x: Numbers) -> None:

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from windrow.aggregates import AggregateFunction
+from windrow.aggregates import AggregateFunction, HeavyHitters
 from windrow.synopses.arasu_manku.cover import FIRST, LAST, SHORTEST, SIZE, Cover
 from windrow.synopses.arasu_manku.layout import Blocks, N, Terms
 from windrow.synopses.arasu_manku.store import BlockKeeper
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
 from windrow.synopses.checks import as_instants, check_elements, check_every, check_order
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import after_each
 from windrow.synopses.quantiles.base import why_not_eps
 from windrow.synopses.total_order import Keys, to_keys, to_numbers
@@ -80,6 +81,16 @@ class ArasuMankuHeavyHitters(Synopsis):
     )
     space: ClassVar[str] = "O(1/ε·log² 1/ε) counts, O(1/ε·log² 1/ε·log εR) by time"
     error: ClassVar[str] = "ε·R too low a count, never too high, always"
+    example_aggregate: ClassVar[AggregateFunction] = HeavyHitters("x", 0.2)
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(
+            ("one", "log_e", "log_e_squared"),
+            ("one", "e", "e_log_e", "e_log_e_squared"),
+            ("one", "log_e", "spread", "spread_far", "spread_levels"),
+        )
 
     def __init__(
         self, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT, *, seed: int = 0

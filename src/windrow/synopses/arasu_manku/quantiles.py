@@ -12,6 +12,7 @@ from windrow.synopses.arasu_manku.layout import NEWEST, Blocks, Terms
 from windrow.synopses.arasu_manku.store import BlockKeeper
 from windrow.synopses.arasu_manku.update import Work, take
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due, count_given, is_due
 from windrow.synopses.quantiles.base import CompiledQuantiles, Phi
 from windrow.synopses.total_order import Keys
@@ -101,6 +102,15 @@ class ArasuMankuFixed(_ArasuManku):
     error: ClassVar[str] = "ε·R ranks, always"
     fixed: ClassVar[bool] = True
 
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(
+            ("one", "log_e", "log_e_squared"),
+            ("one", "e", "e_log_e", "e_log_e_squared"),
+            ("one", "log_e", "spread", "spread_far"),
+        )
+
 
 class ArasuMankuVariable(_ArasuManku):
     """A synopsis of quantiles of the N values in a time window, for any N, each within eps·N ranks.
@@ -118,3 +128,12 @@ class ArasuMankuVariable(_ArasuManku):
     space: ClassVar[str] = "O(1/ε·log 1/ε·log R·log εR) values"
     error: ClassVar[str] = "ε·R ranks, always"
     fixed: ClassVar[bool] = False
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(
+            ("one", "log_R", "log_e_log_R"),
+            ("one", "e", "e_log_e", "e_log_e_squared"),
+            ("one", "log_e", "spread", "spread_levels"),
+        )

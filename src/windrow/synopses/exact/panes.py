@@ -14,6 +14,7 @@ from windrow.arrays import Array
 from windrow.state.checks import check_that
 from windrow.synopses.base import EXACT, Accuracy, Retention
 from windrow.synopses.checks import check_every
+from windrow.synopses.costs import Complexity
 from windrow.synopses.exact.algebra import added, merged, move, put_state, state_at
 from windrow.synopses.exact.batch_ring import BatchRing
 from windrow.synopses.exact.bulk import sum_up
@@ -142,6 +143,11 @@ class Panes(BatchRing):
     rings: ClassVar[tuple[str, ...]] = ("panes", "sizes", "partials")
     positions: ClassVar[int] = 3
     version: ClassVar[int] = 3
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(("one", "per_P"), ("one",), ("one", "room_panes"))
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from windrow.aggregates import AggregateFunction, Count, Mean, Sum
 from windrow.arrays import Array
 from windrow.errors import DataError, SpecError
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import NO_INSTANTS, Due
 from windrow.synopses.estimator import Elements, named, unnamed
 from windrow.synopses.histograms import exponential_buckets as exponential
@@ -48,6 +49,12 @@ class ExponentialHistogram(Histogram):
     error: ClassVar[str] = "ε, relative, always"
     version: ClassVar[int] = 2
     keeps: ClassVar[tuple[type[AggregateFunction], ...]] = (Count, Sum, Mean)
+    needs_whole: ClassVar[bool] = True
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(("one", "log_R"), ("one", "log_R"), ("one", "e_whole", "e_whole_log_R"))
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from windrow.aggregates import AggregateFunction, Stddev, Variance
 from windrow.arrays import Array
 from windrow.errors import SpecError
 from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due
 from windrow.synopses.estimator import Elements
 from windrow.synopses.histograms import variance_buckets as spread
@@ -44,6 +45,12 @@ class VarianceHistogram(Histogram):
     error: ClassVar[str] = "ε, relative, always"
     version: ClassVar[int] = 2
     keeps: ClassVar[tuple[type[AggregateFunction], ...]] = (Variance, Stddev)
+    example_aggregate: ClassVar[AggregateFunction] = Variance("x")
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(("one", "log_R", "log_e"), ("one", "log_R"), ("one", "room_buckets"))
 
     def __init__(
         self,

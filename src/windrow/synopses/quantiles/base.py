@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,8 @@ class QuantileSynopsis(Synopsis):
 
     `phi` is one number or an array, and defaults to the aggregate's `q`.
     """
+
+    example_aggregate: ClassVar[AggregateFunction] = Median("x")
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ from windrow.errors import DataError
 from windrow.state.checks import check_that, reading
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind
 from windrow.synopses.checks import check_elements, check_every
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import after_each
 from windrow.synopses.quantiles.base import Phi, QuantileSynopsis, check_phi
 from windrow.synopses.saved import Arrays, pack_arrays, unpack_arrays
@@ -69,6 +70,11 @@ class KLLPanes(QuantileSynopsis):
     error: ClassVar[str] = "ε·R ranks, with probability 1 - δ"
 
     VERSION: ClassVar[int] = 1
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(("one", "log_e", "per_sketch"), ("one", "e", "merged", "merges"), ("one", "e", "sketched"))
 
     def __init__(
         self,

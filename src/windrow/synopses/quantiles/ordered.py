@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.aggregates import AggregateFunction, Mode
+from windrow.aggregates import AggregateFunction, Median, Mode
 from windrow.errors import SpecError, UnsupportedError
 from windrow.state.checks import check_that
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
 from windrow.synopses.checks import NEVER, as_instants, check_elements, check_every, check_order
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import NO_INSTANTS, Due, after_each, nullable
 from windrow.synopses.exact.loop import Span
 from windrow.synopses.jit import horizon
@@ -66,6 +67,13 @@ class Ordered(Synopsis):
     error: ClassVar[str] = "none"
     version: ClassVar[int] = 1
     _shelves: Shelves | None
+    example_aggregate: ClassVar[AggregateFunction] = Median("x")
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        query = ("one", "R") if isinstance(aggregate, Mode) else ("one", "log_R")
+        return Complexity(("one", "log_R", "far"), query, ("one", "R"))
 
     def __init__(
         self,

@@ -44,6 +44,11 @@ class Estimate(NamedTuple):
     size: int
 
 
+def is_quantile(aggregate: AggregateFunction) -> bool:
+    """Return whether an aggregate is answered from the sorted items of a sample."""
+    return TELLS.get(type(aggregate)) == QUANTILE
+
+
 def sample_size(accuracy: Accuracy) -> int:
     """Return how many items give quantiles within eps with probability 1 - delta: eps⁻² · log₂(1 / (eps · delta)).
 

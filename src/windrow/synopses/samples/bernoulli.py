@@ -16,12 +16,13 @@ from windrow.aggregates import AggregateFunction
 from windrow.arrays import Array
 from windrow.errors import SpecError
 from windrow.state.checks import check_that
-from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.base import EXACT, Accuracy, Retention, Synopsis
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Elements
 from windrow.synopses.exact.algebra import WITHOUT_COUNTING
 from windrow.synopses.jit import INLINED, horizon
-from windrow.synopses.samples.base import Sample, check_probability
+from windrow.synopses.samples.base import Sample, check_probability, is_quantile
 from windrow.synopses.samples.check import check_filled, check_rings
 from windrow.synopses.samples.random import failures
 from windrow.synopses.samples.slots import Slots, drop_item, put_item
@@ -102,6 +103,18 @@ class BernoulliSample(Sample):
     time: ClassVar[str] = "O(1) an element; an answer O(log k) a change since the last, a quantile O(k)"
     space: ClassVar[str] = "k items, as expected"
     rings: ClassVar[tuple[str, ...]] = ("stamp",)
+    needs_size: ClassVar[bool] = True
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space; a quantile sorts its items."""
+        query = ("one", "m_shifted") if is_quantile(aggregate) else ("one",)
+        return Complexity(("one", "enters", "enters_log"), query, ("one", "room_m"))
+
+    @classmethod
+    def example(cls, retention: Retention, **options: Any) -> Synopsis:
+        """Return an empty example over a retention; over time, a probability replaces the number of values."""
+        return super().example(retention, **({"probability": 0.5} if retention.kind == "time" else {}) | options)
 
     def __init__(
         self,

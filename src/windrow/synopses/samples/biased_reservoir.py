@@ -26,11 +26,12 @@ from windrow.arrays import Array
 from windrow.errors import SpecError
 from windrow.state.checks import check_indices
 from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Elements
 from windrow.synopses.exact.algebra import WITHOUT_COUNTING
 from windrow.synopses.jit import INLINED, horizon
-from windrow.synopses.samples.base import Sample
+from windrow.synopses.samples.base import Sample, is_quantile
 from windrow.synopses.samples.check import check_links
 from windrow.synopses.samples.random import below, uniform
 from windrow.synopses.samples.slots import drop_item, put_item
@@ -161,6 +162,12 @@ class BiasedReservoir(Sample):
     time: ClassVar[str] = "O(1) an element; an answer O(log k) a change since the last, a quantile O(k)"
     space: ClassVar[str] = "k items"
     error: ClassVar[str] = "as of other samples if values do not depend on their age; no bound if they do"
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space; a quantile sorts its items."""
+        query = ("one", "m", "m_shifted", "all_shifted") if is_quantile(aggregate) else ("one",)
+        return Complexity(("one", "log_k", "enters_log"), query, ("one", "k"))
 
     def __init__(
         self,

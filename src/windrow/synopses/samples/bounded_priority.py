@@ -18,6 +18,7 @@ from numba import njit
 from windrow.aggregates import AggregateFunction
 from windrow.arrays import Array
 from windrow.state.checks import check_that
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Elements
 from windrow.synopses.exact.algebra import WITHOUT_COUNTING
@@ -267,6 +268,11 @@ class BoundedPrioritySample(Sample):
     time: ClassVar[str] = "O(log k) an element, O(k) an answer"
     space: ClassVar[str] = "2k items"
     error: ClassVar[str] = "as of k items, but there may be fewer, or none"
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(("one", "log_k", "enters_log"), ("one", "m", "m_shifted", "m_log_m"), ("one", "k"))
 
     @classmethod
     def unsure(cls, aggregate: AggregateFunction) -> str | None:

@@ -19,14 +19,16 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numba import njit
 
+from windrow.aggregates import AggregateFunction
 from windrow.arrays import Array
 from windrow.state.checks import check_that
 from windrow.synopses.base import RetentionKind
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Elements
 from windrow.synopses.exact.algebra import WITHOUT_COUNTING
 from windrow.synopses.jit import INLINED
-from windrow.synopses.samples.base import Sample
+from windrow.synopses.samples.base import Sample, is_quantile
 from windrow.synopses.samples.check import check_filled, check_rings
 from windrow.synopses.samples.random import Random, below, failures, uniform
 from windrow.synopses.samples.slots import put_item
@@ -155,6 +157,12 @@ class ChainSample(Sample):
     )
     space: ClassVar[str] = "O(k) items, as expected"
     rings: ClassVar[tuple[str, ...]] = ("arrival", "value")
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space; a quantile sorts its items."""
+        query = ("one", "k_shifted") if is_quantile(aggregate) else ("one",)
+        return Complexity(("one", "k_per_R", "k_per_R_log"), query, ("one", "k"))
 
     def _empty(self) -> Chains:
         k = self.size

@@ -26,6 +26,7 @@ from windrow.aggregates import AggregateFunction
 from windrow.arrays import Array
 from windrow.state.checks import check_that
 from windrow.synopses.base import EXACT, Accuracy, Retention, check_whole
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Elements
 from windrow.synopses.exact.algebra import WITHOUT_COUNTING
@@ -220,6 +221,11 @@ class PaneReservoirs(Sample):
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.3"
     time: ClassVar[str] = "O(1) an element, O(panes·k) an answer"
     space: ClassVar[str] = "(panes + 2)·k items"
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(("one", "enters"), ("one", "k", "m", "in_panes", "in_panes_log"), ("one", "k", "in_panes"))
 
     def __init__(
         self,

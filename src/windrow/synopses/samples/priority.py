@@ -15,12 +15,15 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numba import njit
 
+from windrow.aggregates import AggregateFunction
 from windrow.arrays import Array
+from windrow.synopses.base import Accuracy, Retention
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Elements
 from windrow.synopses.exact.algebra import WITHOUT_COUNTING
 from windrow.synopses.jit import INLINED, horizon
-from windrow.synopses.samples.base import Sample
+from windrow.synopses.samples.base import Sample, is_quantile, sample_size
 from windrow.synopses.samples.chain import unrolled
 from windrow.synopses.samples.check import check_filled, check_rings
 from windrow.synopses.samples.random import uniform
@@ -28,6 +31,11 @@ from windrow.synopses.samples.slots import drop_item, put_item
 from windrow.synopses.samples.window import Common, can_tick, give_answer, go_on, lags, tick
 
 ROOM = 16
+
+
+LONGEST_DRAWN, LARGEST_DRAWN = 10_000, 1_500
+"""The largest windows and samples that are calibrated. Larger ones would take most of the time, and in theory the cost
+per item and value is constant."""
 
 
 class Stairs(NamedTuple):
@@ -127,6 +135,17 @@ class PrioritySample(Sample):
     time: ClassVar[str] = "O(k) an element, amortised; an answer O(log k) a change since the last, a quantile O(k)"
     space: ClassVar[str] = "O(k·log R) items, as expected"
     rings: ClassVar[tuple[str, ...]] = ("stamp", "value", "priority")
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space; a quantile sorts its items."""
+        query = ("one", "k_shifted") if is_quantile(aggregate) else ("one",)
+        return Complexity(("one", "k", "k_per_R_log"), query, ("one", "k", "k_log_R"))
+
+    @classmethod
+    def calibrates(cls, retention: Retention, accuracy: Accuracy) -> bool:
+        """Return whether the window and the sample are small: each value draws again for every item of the sample."""
+        return retention.length <= LONGEST_DRAWN and (not accuracy.delta or sample_size(accuracy) <= LARGEST_DRAWN)
 
     def _empty(self) -> Stairs:
         k = self.size
