@@ -49,7 +49,7 @@ def test_elements_go_on_for_ever_and_are_in_order() -> None:
         ({"batch": 3}, "batch: 3 must divide slide=10"),
         ({"batch": True}, "batch: expected an integer from 1 to 2.*, got True"),
         ({"data": "odd"}, "data: expected one of uniform, .*, got 'odd'"),
-        ({"eps": 1.5}, "eps: 1.5 must be"),
+        ({"eps": 1.5}, "eps: expected a number of at least 0 and below 1, got 1.5"),
     ],
 )
 def test_a_workload_that_makes_no_sense_is_refused(change: dict[str, object], said: str) -> None:

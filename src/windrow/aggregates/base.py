@@ -257,7 +257,7 @@ class AggregateFunction:
     def definition(self, *columns: Sequence[Any]) -> Any:
         """Return the result by its definition, in plain Python, for columns of at least `needs` values without nulls.
 
-        Tests compare all engines with it. It is optional: `NotImplementedError` says that there is none.
+        Tests compare all engines with it. It is optional; without one, it raises `NotImplementedError`.
         """
         raise NotImplementedError(f"{type(self).__name__} has no definition in plain Python")
 

@@ -83,14 +83,14 @@ class Mode(_Frequency):
 @njit(cache=True)
 def _most_frequent(values: Row, counts: Row, at_most: int, least: float, items: Row, often: Row) -> int:
     """Write up to `at_most` values that occur at least `least` times, most frequent first, and return how many."""
-    found = 0
+    n = 0
     # The sort is stable, so the smaller of two equally frequent values stays in front.
     for i in np.argsort(-counts, kind="mergesort"):
-        if found == at_most or counts[i] < least:
+        if n == at_most or counts[i] < least:
             break
-        items[found], often[found] = values[i], counts[i]
-        found += 1
-    return found
+        items[n], often[n] = values[i], counts[i]
+        n += 1
+    return n
 
 
 @dataclass(frozen=True, repr=False)

@@ -109,9 +109,9 @@ class Correlation(Pair):
         spread = math.sqrt(product) if fits else math.sqrt(s[3]) * math.sqrt(s[4])
         if not spread > 0.0:
             return math.nan
-        found = s[5] / spread
+        ratio = s[5] / spread
         # Rounding must not exceed 1, and NaN must pass through.
-        return 1.0 if found > 1.0 else -1.0 if found < -1.0 else found
+        return 1.0 if ratio > 1.0 else -1.0 if ratio < -1.0 else ratio
 
 
 @dataclass(frozen=True, repr=False)

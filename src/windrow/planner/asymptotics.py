@@ -40,7 +40,7 @@ class Relation:
         return "O" if self.is_at_most else "Ω"
 
 
-def grows(cost: Expr, beside: Expr, as_: Symbol) -> Relation:
+def grows(cost: Expr, other: Expr, as_: Symbol) -> Relation:
     """Compare the growth of two costs as a quantity tends to infinity.
 
     >>> from windrow.synopses.costs import symbols
@@ -50,7 +50,7 @@ def grows(cost: Expr, beside: Expr, as_: Symbol) -> Relation:
     """
     import sympy
 
-    ratio = sympy.sympify(cost) / beside
+    ratio = sympy.sympify(cost) / other
     # Every quantity is at least 1 and every logarithm at least 0; the limit needs to know this.
     others = {symbol: 1 + sympy.Dummy(symbol.name, positive=True) for symbol in ratio.free_symbols - {as_}}
     return Relation(sympy.limit(sympy.simplify(ratio.subs(others)), as_, sympy.oo))

@@ -77,7 +77,7 @@ class Predicted:
     bytes_low: float
     bytes_high: float
     stands_in: str | None = None
-    """The aggregate whose model is used, if there is none for this one."""
+    """The aggregate whose model is used, if this one was not measured."""
 
 
 @dataclass(frozen=True)

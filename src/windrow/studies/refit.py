@@ -37,7 +37,7 @@ class Refit:
     rmse: float
     mae: float
     residuals: Residuals | None
-    """None if there are none, because the model is exact."""
+    """None if the model is exact."""
     relative: float
     """Median relative error on the held-out measurements."""
     planner: float
@@ -84,5 +84,5 @@ def _by_planner(samples: Sequence[Sample], what: What, y: Floats, strata: Sequen
     if what == "space" and samples[0].batch:
         names.append("S")  # The planner's models cover the synopsis alone; here the batch counts too.
     terms = {name: np.array([float(value_of(name, quantities[each])) for each in strata]) for name in names}
-    found = fit(terms, y * 1e9 if what == "time" else y * 1e6, strata, SEED).diagnosis
-    return math.nan if found is None else found.relative_v
+    diagnosis = fit(terms, y * 1e9 if what == "time" else y * 1e6, strata, SEED).diagnosis
+    return math.nan if diagnosis is None else diagnosis.relative_v

@@ -178,7 +178,7 @@ class DABA(BatchRing):
     """
 
     source: ClassVar[str] = "In-order sliding-window aggregation in worst-case constant time (2021), DABA lite"
-    time: ClassVar[str] = "O(1) an element and an answer, at worst"
+    time: ClassVar[str] = "O(1) per value and per answer, at worst"
     space: ClassVar[str] = "R + 2 partials"
     positions: ClassVar[int] = 6
 

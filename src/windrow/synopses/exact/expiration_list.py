@@ -138,8 +138,8 @@ class ExpirationList(ValueRing):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.3"
-    time: ClassVar[str] = "O(1) an element; an answer O(1) where values can be taken out soundly, else O(R)"
-    space: ClassVar[str] = "R elements"
+    time: ClassVar[str] = "O(1) per value; O(1) per answer where removal is sound, otherwise O(R)"
+    space: ClassVar[str] = "R values"
 
     @classmethod
     def costs(cls, aggregate: AggregateFunction) -> Complexity | None:

@@ -91,7 +91,7 @@ class ValueRing(ExactSynopsis):
     def check(self, window: Any) -> None:
         """Raise if the cursors of a saved window are out of range."""
         check_ring(window, ("times", "values"), 2, None if self.span.timed else self.span.length)
-        check_that(bool(window.times.size) == self.span.timed, "an `on` for each element of a window of time")
+        check_that(bool(window.times.size) == self.span.timed, "an `on` for each value of a window of time")
 
     def grown(self, window: Any) -> Any:
         """Return the same window with twice the room."""
@@ -125,8 +125,8 @@ class Recomputation(ValueRing):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), definition 2.4.3"
-    time: ClassVar[str] = "O(1) an element, O(R) an answer"
-    space: ClassVar[str] = "R elements"
+    time: ClassVar[str] = "O(1) per value, O(R) per answer"
+    space: ClassVar[str] = "R values"
 
     @classmethod
     def costs(cls, aggregate: AggregateFunction) -> Complexity | None:

@@ -26,7 +26,7 @@ class TwoStacks(BatchRing):
     """
 
     source: ClassVar[str] = "In-order sliding-window aggregation in worst-case constant time (2021), two-stacks lite"
-    time: ClassVar[str] = "O(1) an element, amortised, at worst O(R); O(1) an answer"
+    time: ClassVar[str] = "O(1) per value, amortised, at worst O(R); O(1) per answer"
     space: ClassVar[str] = "R + 1 partials"
     positions: ClassVar[int] = 3
 

@@ -40,7 +40,7 @@ class VarianceHistogram(Histogram):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.6.2"
-    time: ClassVar[str] = "O(1) an element, amortised; O(1) an answer"
+    time: ClassVar[str] = "O(1) per value, amortised; O(1) per answer"
     space: ClassVar[str] = "O(1/ε²·log R) buckets"
     error: ClassVar[str] = "ε, relative, always"
     version: ClassVar[int] = 2
@@ -65,7 +65,7 @@ class VarianceHistogram(Histogram):
         if merge_after is not None and (
             isinstance(merge_after, bool) or not isinstance(merge_after, int) or merge_after < 1
         ):
-            raise SpecError(f"merge_after: {merge_after!r} must be a whole number of at least 1, or left out")
+            raise SpecError(f"merge_after: expected an integer of at least 1, or None, got {merge_after!r}")
         self.merge_after = merge_after
         self._rules = Rules.of(accuracy.eps, self.by_time, self.length, merge_after or 0)
         self._buckets = VarianceBuckets.make()
@@ -81,10 +81,10 @@ class VarianceHistogram(Histogram):
     @property
     def buckets(self) -> list[tuple[int, float, float, float]]:
         """The time, count, mean and sum of squared distances of each bucket, from the oldest to the newest."""
-        kept = self._buckets
-        rows = slice(kept.cursors[spread.FRONT], kept.cursors[spread.END])
-        moments = kept.moments[rows].tolist()
-        return [(stamp, n, mean, v) for stamp, (n, mean, v) in zip(kept.stamp[rows].tolist(), moments, strict=True)]
+        buckets = self._buckets
+        rows = slice(buckets.cursors[spread.FRONT], buckets.cursors[spread.END])
+        moments = buckets.moments[rows].tolist()
+        return [(stamp, n, mean, v) for stamp, (n, mean, v) in zip(buckets.stamp[rows].tolist(), moments, strict=True)]
 
     def _step(self, elements: Elements, due: Due, at: int) -> int:
         return int(spread.roll(self._buckets, self._rules, self._root, *elements, due, at))

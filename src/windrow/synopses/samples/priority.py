@@ -102,7 +102,7 @@ def _roll(stairs: Stairs, common: Common, on: Array, x: Array, due: Due, at: int
     for i in range(at, on.size + 1):
         while is_due(due, i):
             if lags(common, due):
-                _advance(stairs, common, due.moments[due.given[0]])
+                _advance(stairs, common, due.moments[due.answered[0]])
             give_answer(common, due)
         if i == on.size or stairs.full[0] or not can_tick(common):
             return i
@@ -132,7 +132,9 @@ class PrioritySample(Sample):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.2"
-    time: ClassVar[str] = "O(k) an element, amortised; an answer O(log k) a change since the last, a quantile O(k)"
+    time: ClassVar[str] = (
+        "O(k) per value, amortised; O(log k) per answer and change since the last one, O(k) per quantile"
+    )
     space: ClassVar[str] = "O(k·log R) items, as expected"
     rings: ClassVar[tuple[str, ...]] = ("stamp", "value", "priority")
 
@@ -158,18 +160,20 @@ class PrioritySample(Sample):
             np.zeros(1, np.int64),
         )
 
-    def _check_kept(self, kept: Stairs, filled: Array, clock: Array) -> None:
-        check_rings(kept.head, kept.held, kept.stamp.shape[1], full=bool(kept.full[0]))
-        check_filled(filled, kept.held > 0)
+    def _check_sample(self, sample: Stairs, filled: Array, clock: Array) -> None:
+        check_rings(sample.head, sample.held, sample.stamp.shape[1], full=bool(sample.full[0]))
+        check_filled(filled, sample.held > 0)
 
     def _step(self, elements: Elements, due: Due, at: int) -> int:
-        return int(_roll(self.kept, self.common, *elements, due, at))
+        return int(_roll(self.sample, self.common, *elements, due, at))
 
     def _grow(self, elements: Elements, at: int) -> None:
         if not can_tick(self.common):
             super()._grow(elements, at)
             return
-        grown = {name: unrolled(getattr(self.kept, name), self.kept.head) for name in ("stamp", "value", "priority")}
-        self.kept = self.kept._replace(**grown)
-        self.kept.head[:] = 0
-        self.kept.full[0] = 0
+        grown = {
+            name: unrolled(getattr(self.sample, name), self.sample.head) for name in ("stamp", "value", "priority")
+        }
+        self.sample = self.sample._replace(**grown)
+        self.sample.head[:] = 0
+        self.sample.full[0] = 0

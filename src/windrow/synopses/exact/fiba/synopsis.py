@@ -180,8 +180,8 @@ class FiBA(ExactSynopsis):
     """
 
     source: ClassVar[str] = "Optimal and general out-of-order sliding-window aggregation (2019)"
-    time: ClassVar[str] = "O(log d) an element that is d places late, O(1) in order, amortised; O(1) an answer"
-    space: ClassVar[str] = "O(R): elements, and a partial a node"
+    time: ClassVar[str] = "O(log d) per value that is d places late, O(1) in order, amortised; O(1) per answer"
+    space: ClassVar[str] = "O(R): values, and one partial per node"
     ordered: ClassVar[bool] = False
 
     @classmethod
