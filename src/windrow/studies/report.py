@@ -18,9 +18,9 @@ FIELDS = (
 
 NOTES = {
     RESERVOIR: (
-        "Table 6.9, 1 minute: the reservoir has 199,316 places and the window 19,200 elements, so nine tenths of "
-        "the values in the thesis' reservoir are older than the window. Its answer is the variance of all numbers, from which "
-        "that of 19,200 uniform ones is √(0.8/19,200) = 0.0065 off as a rule, and more than 0.01 off in 12 of 100 "
+        "Table 6.9, 1 minute: the reservoir has 199,316 places and the window 19,200 values, so nine tenths of the "
+        "values in the thesis' reservoir are older than the window. Its answer is the variance of all numbers, from "
+        "which that of 19,200 uniform ones is usually √(0.8/19,200) = 0.0065 off, and more than 0.01 off in 12 of 100 "
         "windows. BiasedReservoir forgets what has left the window, PaneReservoirs draws from the window only.",
         "An item of age a is in a biased reservoir with probability exp(-a/size), so where the data drift (sorted, "
         "bursty) it represents the newest part of the window, unless it is far larger than that. PaneReservoirs is as "
