@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.aggregates import BUILTIN, AggregateFunction
+from windrow.aggregates.base import name_of
 from windrow.framing.schemes import SCHEMES
 from windrow.synopses import SYNOPSES, Accuracy, Retention, Synopsis
-from windrow.testing import example_aggregate
 from windrow.windows import WINDOWS
 
 AGGREGATE_COLUMNS = [
@@ -26,15 +26,27 @@ AGGREGATE_COLUMNS = [
     "robust",
     "monotonic",
     "order counts",
+    "native",
     "over integers",
     "source",
 ]
 
-SYNOPSIS_COLUMNS = ["synopsis", "what it is", "retention", "answers", "time", "space", "error", "aggregates", "source"]
+SYNOPSIS_COLUMNS = [
+    "synopsis",
+    "what it is",
+    "retention",
+    "answers",
+    "time",
+    "space",
+    "error",
+    "cost terms",
+    "aggregates",
+    "source",
+]
 LIKELY = Accuracy(eps=0.1, delta=0.01)
 """An accuracy that approximate synopses can guarantee; exact ones accept any."""
 KINDS = ("exact", "approximate, deterministic", "approximate, randomised")
-UNITS = {"time": "time", "rows": "tuples", "times": "distinct times"}
+UNITS = {"time": "time", "rows": "rows", "times": "distinct times"}
 
 
 def main() -> None:
@@ -45,9 +57,9 @@ def main() -> None:
 def page() -> Iterator[str]:
     """Yield the lines of the page."""
     yield "# Catalogue"
-    yield "\nMade by `make catalogue` from the classes; do not edit.\n"
+    yield "\nGenerated from the classes by `make catalogue`; do not edit.\n"
     yield "## Schemes\n"
-    yield "Every scheme takes a tuple in constant time and keeps a constant state a group.\n"
+    yield "Every scheme processes a row in constant time and keeps a state of constant size per group.\n"
     yield "| scheme | closed under | framings are | native plan | source |"
     yield "| --- | --- | --- | --- | --- |"
     for example in (example for scheme in SCHEMES for example in scheme.examples()):
@@ -66,10 +78,12 @@ def page() -> Iterator[str]:
         yield from (row([f"`{item.name}`", default(item)]) for item in fields(scheme))
     yield "\n## Aggregates\n"
     yield (
-        "Bounded ones keep a state of one size: they add a value, merge two states and finish in time by that size.\n"
-        "Holistic ones keep every different value with how often it came: they add one in amortised logarithmic time\n"
-        "and finish in time by the number of different values. A robust one sums up all values, any other gives one\n"
-        "or some of them. A monotonic one never falls with one more value: always, or if no value is negative.\n"
+        "The state of a bounded aggregate has a fixed size, which determines the time to add a value, to merge two\n"
+        "states and to finish. A holistic one stores every distinct value with its count: it adds a value in\n"
+        "amortised logarithmic time and finishes in time linear in the number of distinct values. A robust aggregate\n"
+        "summarises all values; any other selects one or some of them. The result of a monotonic one never falls with\n"
+        "another value: always, or if no value is negative. A native one runs inside Spark SQL: for frames, windows,\n"
+        "or both.\n"
     )
     yield row(AGGREGATE_COLUMNS)
     yield row(["---"] * len(AGGREGATE_COLUMNS))
@@ -93,14 +107,16 @@ def synopses() -> Iterator[str]:
     """Yield the lines about synopses."""
     yield "\n## Synopses\n"
     yield (
-        "What is kept of a sliding window of R elements. A partial is the state of an aggregate; k is the size of a\n"
-        "sample, ε⁻²·log₂(1/(εδ)) unless another is given. The window is a number of elements (count) or a length of\n"
-        "time. A rank is the place of a value in the window in the order of values.\n"
+        "What is stored of a sliding window of R values. A partial is the state of an aggregate; k is the size of a\n"
+        "sample, ε⁻²·log₂(1/(εδ)) by default. A window holds a number of values (count) or the values of a length of\n"
+        "time. The rank of a value is its position among all values in the window, sorted by size. The columns time,\n"
+        "space and error summarise the papers; the cost terms are those that the planner's model weighs: per value,\n"
+        "per answer, and for the memory.\n"
     )
     yield row(SYNOPSIS_COLUMNS)
     yield row(["---"] * len(SYNOPSIS_COLUMNS))
     for synopsis in SYNOPSES:
-        kept = [repr(example_aggregate(aggregate)) for aggregate in BUILTIN if keeps(synopsis, aggregate)]
+        answered = [aggregate for aggregate in BUILTIN if answers(synopsis, aggregate)]
         yield row(
             [
                 f"`{synopsis.__name__}`",
@@ -110,7 +126,8 @@ def synopses() -> Iterator[str]:
                 synopsis.time,
                 synopsis.space,
                 synopsis.error,
-                ", ".join(f"`{call.partition('(')[0]}`" for call in kept),
+                cost_terms(synopsis),
+                ", ".join(f"`{name_of(aggregate)}`" for aggregate in answered),
                 synopsis.source,
             ]
         )
@@ -119,25 +136,31 @@ def synopses() -> Iterator[str]:
 def taxonomy() -> Iterator[str]:
     """Yield the lines that classify the synopses: as in the thesis' section 4.8, and by aggregate."""
     yield "\n### Taxonomy\n"
-    for heading, retention in (("Fixed number of elements", "count"), ("Variable number of elements", "time")):
+    for heading, retention in (("Fixed number of values", "count"), ("Variable number of values", "time")):
         yield f"- {heading} (retention by {retention})"
         for kind in KINDS:
             yield f"  - {kind}: {names(s for s in SYNOPSES if retention in s.retentions and kind_of(s) == kind)}"
-    yield f"- All elements since the start (no retention): {names(s for s in SYNOPSES if not s.retentions)}"
-    yield "\nWhich synopses tell an aggregate:\n"
+    yield f"- All values since the start (no retention): {names(s for s in SYNOPSES if not s.retentions)}"
+    yield "\nWhich synopses answer an aggregate:\n"
     yield row(["aggregate", *KINDS])
     yield row(["---"] * (1 + len(KINDS)))
     for aggregate in BUILTIN:
-        telling = [synopsis for synopsis in SYNOPSES if keeps(synopsis, aggregate)]
-        kinds = [names(s for s in telling if kind_of(s) == kind) for kind in KINDS]
-        yield row([f"`{example_aggregate(aggregate)!r}`", *kinds])
+        answering = [synopsis for synopsis in SYNOPSES if answers(synopsis, aggregate)]
+        kinds = [names(s for s in answering if kind_of(s) == kind) for kind in KINDS]
+        yield row([f"`{aggregate.example()!r}`", *kinds])
 
 
-def keeps(synopsis: type[Synopsis], aggregate: type[AggregateFunction]) -> bool:
-    """Return whether a synopsis supports an aggregate, over some retention or none."""
+def answers(synopsis: type[Synopsis], aggregate: type[AggregateFunction]) -> bool:
+    """Return whether a synopsis answers an aggregate, over some retention or none."""
     retentions: list[Any] = [Retention(100, kind) for kind in synopsis.retentions] or [None]
-    made = example_aggregate(aggregate)
-    return any(synopsis.why_not(made, retention, LIKELY) is None for retention in retentions)
+    example = aggregate.example()
+    return any(synopsis.why_not(example, retention, LIKELY) is None for retention in retentions)
+
+
+def cost_terms(synopsis: type[Synopsis]) -> str:
+    """Return the terms of the update, the query and the space for the aggregate of the synopsis' example."""
+    costs = synopsis.costs(synopsis.example_aggregate)
+    return "-" if costs is None else "; ".join(", ".join(terms) for terms in (costs.update, costs.query, costs.space))
 
 
 def kind_of(synopsis: type[Synopsis]) -> str:
@@ -147,14 +170,14 @@ def kind_of(synopsis: type[Synopsis]) -> str:
     return f"approximate, {'deterministic' if synopsis.deterministic else 'randomised'}"
 
 
-def names(found: Iterable[type[Synopsis]]) -> str:
+def names(synopses: Iterable[type[Synopsis]]) -> str:
     """Join the names of synopses."""
-    return ", ".join(f"`{synopsis.__name__}`" for synopsis in found) or "-"
+    return ", ".join(f"`{synopsis.__name__}`" for synopsis in synopses) or "-"
 
 
 def aggregate_cells(aggregate: type[AggregateFunction]) -> list[str]:
     """Return the cells of one aggregate's row."""
-    made = example_aggregate(aggregate)
+    made = aggregate.example()
     return [
         f"`{made!r}`",
         first_line(aggregate),
@@ -166,17 +189,24 @@ def aggregate_cells(aggregate: type[AggregateFunction]) -> list[str]:
         yes(aggregate.robust),
         aggregate.monotonic,
         yes(aggregate.order_sensitive),
+        native(aggregate),
         str(made.result_type(pa.int32())),
         aggregate.source,
     ]
+
+
+def native(aggregate: type[AggregateFunction]) -> str:
+    """Return where Spark SQL computes an aggregate."""
+    places = {"frames": aggregate.spark_sql, "windows": aggregate.spark_sql_state}
+    return ", ".join(place for place, sql in places.items() if sql is not None) or "-"
 
 
 def state_of(aggregate: AggregateFunction) -> str:
     """Describe the state that an aggregate stores per frame."""
     size = len(aggregate.zero_state(False))
     if aggregate.form == "values":
-        return "the different values and their counts" + ("; with eps a summary" if aggregate.ranks_suffice else "")
-    return f"{size} number{'s' if size > 1 else ''}" + (", by its options" if aggregate.form == "row" else "")
+        return "the distinct values and their counts" + ("; with eps a summary" if aggregate.ranks_suffice else "")
+    return f"{size} number{'s' if size > 1 else ''}" + (", depending on options" if aggregate.form == "row" else "")
 
 
 def listed(words: frozenset[str]) -> str:
@@ -193,7 +223,7 @@ def default(item: Field[object]) -> str:
     """Return the default of an option."""
     if item.default is not MISSING:
         return f"`{item.default!r}`"
-    return "`{}`" if item.default_factory is not MISSING else "must be given"
+    return "`{}`" if item.default_factory is not MISSING else "required"
 
 
 def yes(truth: bool) -> str:

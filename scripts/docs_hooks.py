@@ -14,7 +14,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 MARK = "<!-- catalogue -->"
 MOST_COLUMNS = 6
-DECLARED = ["bounded", "state", "removes", "duplicates count", "robust", "monotonic", "order counts"]
+DECLARED = ["bounded", "state", "removes", "duplicates count", "robust", "monotonic", "order counts", "native"]
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

@@ -15,7 +15,7 @@ from windrow.cli.commands import EXTRAS as EXTRAS_OF_COMMANDS
 from windrow.cli.main import main
 from windrow.extras import EXTRAS, require
 from windrow.planner.calibration.regression import fit
-from windrow.planner.cost_terms import symbols
+from windrow.synopses.costs import symbols
 
 OPTIONAL = sorted({package for packages in EXTRAS.values() for package in packages})
 BLOCK = f"import sys; sys.modules.update(dict.fromkeys({OPTIONAL!r}))\n"

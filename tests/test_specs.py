@@ -155,38 +155,41 @@ REFUSED: list[tuple[Callable[[], Any], list[str]]] = [
     *(
         (
             lambda kind=kind: example_aggregate(kind, other=None),
-            [kind.__name__, "name of a column", "None"],
+            [kind.__name__, "expects a column name", "None"],
         )
         for kind in wr.aggregates.BUILTIN
         if kind.reads == 2
     ),
     *(
-        (lambda kind=kind: example_aggregate(kind, "*"), [f"{name_of(kind)}('*')", "only count", "name of a column"])
+        (lambda kind=kind: example_aggregate(kind, "*"), [f"{name_of(kind)}('*')", "only count", "use a column name"])
         for kind in wr.aggregates.BUILTIN
         if kind is not wr.aggregates.Count
     ),
     (lambda: wr.mean(None), ["Mean", "None"]),
     *(
-        (lambda kind=kind, n=n: kind("x", n), [kind.__name__, repr(n), "a whole number from 1"])
+        (lambda kind=kind, n=n: kind("x", n), [kind.__name__, repr(n), "expected an integer from 1"])
         for kind in (wr.max_n, wr.min_n, wr.top_k)
         for n in (0, -1, 2.5, True, "3")
     ),
     *(
-        (lambda q=q: wr.quantile("x", q), ["Quantile: q=", repr(q), "a number from 0 to 1"])
+        (lambda q=q: wr.quantile("x", q), ["Quantile: q: ", repr(q), "a number from 0 to 1"])
         for q in (-0.1, 1.5, math.nan, "0.5", True)
     ),
     *(
-        (lambda eps=eps: wr.quantile("x", 0.5, eps=eps), ["Quantile: eps=", repr(eps), "at least 0 and below 1"])
+        (lambda eps=eps: wr.quantile("x", 0.5, eps=eps), ["Quantile: eps: ", repr(eps), "at least 0 and below 1"])
         for eps in (-0.1, 1, math.nan)
     ),
-    (lambda: wr.median("x", eps=2), ["Median: eps=2"]),
+    (lambda: wr.median("x", eps=2), ["Median: eps: ", "got 2"]),
     *(
-        (lambda phi=phi: wr.heavy_hitters("x", phi), ["HeavyHitters: phi=", repr(phi), "above 0 and up to 1"])
+        (lambda phi=phi: wr.heavy_hitters("x", phi), ["HeavyHitters: phi: ", repr(phi), "above 0 and up to 1"])
         for phi in (0, 1.5, math.nan, None)
     ),
-    *((lambda v=v: wr.rank("x", v), ["Rank: value=", repr(v)]) for v in (math.nan, "40", None, True)),
     *(
-        (lambda edges=edges: wr.histogram("x", edges), ["Histogram: edges=", repr(edges), "rising finite numbers"])
+        (lambda v=v: wr.rank("x", v), ["Rank: value: expected a number, got ", repr(v)])
+        for v in (math.nan, "40", None, True)
+    ),
+    *(
+        (lambda edges=edges: wr.histogram("x", edges), ["Histogram: edges: ", repr(edges), "ascending finite numbers"])
         for edges in ([], [1, 1], [2, 1], [0, math.inf], ["a"], "ab", 5, [True])
     ),
     *(
@@ -195,21 +198,30 @@ REFUSED: list[tuple[Callable[[], Any], list[str]]] = [
         if kind.form != "numbers"
     ),
     (incomplete_aggregate, ["Half", "merge()"]),
-    (lambda: misshapen(zero=lambda: [0.0, 0.0]), ["Odd: zero() gives [0.0, 0.0]", "a tuple of numbers"]),
-    (lambda: misshapen(zero=lambda: 0.0), ["Odd: zero() gives 0.0", "a tuple of numbers"]),
-    (lambda: misshapen(zero=lambda: ()), ["Odd: zero() gives ()"]),
-    (lambda: misshapen(zero=lambda: ("0", 0.0)), ["Odd: zero() gives ('0', 0.0)"]),
-    (lambda: misshapen(zero=lambda integral: (0.0, 0.0)), ["Odd: zero(integral) must take nothing"]),
-    (lambda: misshapen(add=lambda s, x: s[0] + x), ["Odd: add(s, x) gives 1.0", "a tuple of numbers"]),
-    (lambda: misshapen(add=lambda s, x: (s[0] + x,)), ["Odd: add(s, x) gives 1 numbers", "must give 2"]),
-    (lambda: misshapen(add=lambda s: s), ["Odd: add(s) must take the state and a value"]),
-    (lambda: misshapen(merge=lambda a: a), ["Odd: merge(a) must take two states"]),
-    (lambda: misshapen(merge=lambda a, b, c: a), ["Odd: merge(a, b, c) must take two states"]),
-    (lambda: misshapen(merge=lambda a, b: None), ["Odd: merge(a, b) gives None"]),
-    (lambda: misshapen(merge=lambda a, b: (*a, *b)), ["Odd: merge(a, b) gives 4 numbers", "must give 2"]),
-    (lambda: misshapen(finish=lambda s, n: s), ["Odd: finish(s, n) must take the state"]),
-    (lambda: misshapen(finish=lambda s: s), ["Odd: finish(s) gives (2.0, 0.0)", "one number"]),
-    (lambda: misshapen(finish=lambda s: None), ["Odd: finish(s) gives None"]),
+    (
+        lambda: misshapen(zero=lambda: [0.0, 0.0]),
+        ["Odd: zero() must return a tuple of numbers such as (0.0,), got [0.0, 0.0]"],
+    ),
+    (lambda: misshapen(zero=lambda: 0.0), ["Odd: zero() must return a tuple of numbers such as (0.0,), got 0.0"]),
+    (lambda: misshapen(zero=lambda: ()), ["Odd: zero() must return a tuple of numbers", "got ()"]),
+    (lambda: misshapen(zero=lambda: ("0", 0.0)), ["Odd: zero() must return a tuple of numbers", "got ('0', 0.0)"]),
+    (
+        lambda: misshapen(zero=lambda integral: (0.0, 0.0)),
+        ["Odd: zero(integral) must be a static method that takes no arguments"],
+    ),
+    (
+        lambda: misshapen(add=lambda s, x: s[0] + x),
+        ["Odd: add(s, x) must return a tuple of numbers such as (0.0,), got 1.0"],
+    ),
+    (lambda: misshapen(add=lambda s, x: (s[0] + x,)), ["Odd: add(s, x) must return 2 number(s)", "got 1: "]),
+    (lambda: misshapen(add=lambda s: s), ["Odd: add(s) must be a static method that takes the state and a value"]),
+    (lambda: misshapen(merge=lambda a: a), ["Odd: merge(a) must be a static method that takes two states"]),
+    (lambda: misshapen(merge=lambda a, b, c: a), ["Odd: merge(a, b, c) must be a static method that takes two states"]),
+    (lambda: misshapen(merge=lambda a, b: None), ["Odd: merge(a, b) must return a tuple of numbers", "got None"]),
+    (lambda: misshapen(merge=lambda a, b: (*a, *b)), ["Odd: merge(a, b) must return 2 number(s)", "got 4: "]),
+    (lambda: misshapen(finish=lambda s, n: s), ["Odd: finish(s, n) must be a static method that takes the state"]),
+    (lambda: misshapen(finish=lambda s: s), ["Odd: finish(s) must return a number, got (2.0, 0.0)"]),
+    (lambda: misshapen(finish=lambda s: None), ["Odd: finish(s) must return a number, got None"]),
 ]
 
 

@@ -9,6 +9,7 @@ import os
 os.environ.setdefault("POLARS_MAX_THREADS", "1")  # everything is measured on one core
 
 import inspect
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -23,22 +24,13 @@ import windrow as wr
 from benchmarks import timing
 from benchmarks.report import Cell, Report
 from windrow.planner.calibration import measure as planner
-from windrow.planner.workload import APPROACHES, WHOLE, Workload
+from windrow.planner.workload import WHOLE, Workload, approaches
 from windrow.synopses import (
-    DABA,
     SYNOPSES,
     Accuracy,
-    ExpirationList,
-    ExponentialHistogram,
-    FiBA,
     GreenwaldKhanna,
-    Ordered,
-    Panes,
-    PrioritySample,
-    Recomputation,
     Retention,
     Synopsis,
-    TwoStacks,
 )
 
 WINDOWS = (100, 10_000, 1_000_000)
@@ -77,20 +69,15 @@ def work(rows: int) -> Iterator[Work]:
 
 
 def synopses(job: Work) -> dict[str, Callable[[], object]]:
-    """Return constructors of the synopses that apply; recomputation is left out where it would take minutes."""
+    """Return constructors of the exact synopses that apply, without those whose queries would take minutes."""
     aggregate, retention = AGGREGATES[job.aggregate], Retention(job.window)
-    if job.aggregate == "median":
-        return {"Ordered": partial(Ordered, aggregate, retention)}
-    made: dict[str, Callable[[], object]] = {
-        "Panes": partial(Panes, aggregate, retention, every=job.every),
-        "TwoStacks": partial(TwoStacks, aggregate, retention),
-        "DABA": partial(DABA, aggregate, retention),
-        "FiBA": partial(FiBA, aggregate, retention),
-    }
-    if job.aggregate == "sum":
-        made = {"ExpirationList": partial(ExpirationList, aggregate, retention), **made}
-    if job.window // job.every <= 100:
-        made = {"Recomputation": partial(Recomputation, aggregate, retention), **made}
+    made: dict[str, Callable[[], object]] = {}
+    for kind in approaches():
+        costs = kind.costs(aggregate)
+        is_quick = job.window // job.every <= 100 or (costs is not None and "R" not in costs.query)
+        if kind.exact and is_quick and kind.why_not(aggregate, retention) is None:
+            options = {"every": job.every} if "every" in inspect.signature(kind).parameters else {}
+            made[kind.__name__] = partial(kind, aggregate, retention, **options)
     return made
 
 
@@ -149,29 +136,17 @@ def _measured(job: Work, rounds: int, report: Report) -> Iterator[list[Cell]]:
         yield [name, cost[name], bytes_of.get(name), cost[name] / best]
 
 
-SIZES = {
-    "Recomputation": (wr.sum("x"), 1_000, 20_000),
-    "Ordered": (wr.median("x"), 10_000, 200_000),
-    "ExponentialHistogram": (wr.sum("x"), 10_000, 200_000),
-    "VarianceHistogram": (wr.variance("x"), 10_000, 200_000),
-    "GreenwaldKhanna": (wr.median("x"), 10_000, 20_000),
-    "ArasuMankuFixed": (wr.median("x"), 10_000, 50_000),
-    "ArasuMankuVariable": (wr.median("x"), 10_000, 50_000),
-    "ArasuMankuHeavyHitters": (wr.heavy_hitters("x", 0.1), 10_000, 2_000),
-    "KLLPanes": (wr.median("x"), 10_000, 2_000),
-    "PrioritySample": (wr.mean("x"), 10_000, 20_000),
-    "BoundedPrioritySample": (wr.mean("x"), 10_000, 20_000),
-    "PaneReservoirs": (wr.mean("x"), 10_000, 5_000),
-}
-"""The aggregate, the window and the number of values for each synopsis; the quick ones sum 200,000 values."""
+MOST_VALUES = 200_000
+SECONDS = 0.1
+"""A run has as many values as take about this long, and at most `MOST_VALUES`."""
 
 
 def answers(report: Report, rounds: int) -> None:
     """Compare the cost of answers at moments, as `wr.slide` requests them, with those of a roll."""
     results: list[list[Cell]] = []
     for kind in SYNOPSES:
-        aggregate, window, n = SIZES.get(kind.__name__, (wr.sum("x"), 10_000, 200_000))
-        make = partial(_made, kind, aggregate, window)
+        make = partial(_made, kind)
+        n = _values(make)
         on, x = np.arange(n), np.random.default_rng(7).integers(0, 100, n).astype(np.float64)
         runs = {
             "roll": lambda make=make, on=on, x=x: make().roll(on, x, 1),
@@ -179,19 +154,33 @@ def answers(report: Report, rounds: int) -> None:
         }
         timings = timing.race(runs, rounds, report=lambda line, kind=kind: report.progress(f"{kind.__name__}: {line}"))
         roll, moments = (1e9 * timings[name].median / n for name in runs)
-        results.append([kind.__name__, window, roll, moments, moments / roll])
+        results.append([kind.__name__, ANSWERED, roll, moments, moments / roll])
     title = "Answers at moments and answers of a roll, slide 1: nanoseconds per answer"
     report.table(title, ["", "window", "roll", "answers", "/roll"], results)
 
 
-def _made(kind: type[Synopsis], aggregate: wr.AggregateFunction, window: int) -> Synopsis:
-    """Create a synopsis over the last `window` moments, or over as many values if it does not support time."""
-    accuracy = Accuracy(0.0 if kind.exact else 0.05, 0.0 if kind.deterministic else 0.01)
-    if kind is GreenwaldKhanna:
-        return GreenwaldKhanna(aggregate, accuracy=accuracy)
-    taken = inspect.signature(kind).parameters
-    options = {name: value for name, value in (("every", 1), ("probability", 0.01), ("size", 100)) if name in taken}
-    return kind(aggregate, Retention(window, "time" if "time" in kind.retentions else "count"), accuracy, **options)
+ANSWERED = 10_000
+"""The window of the answers at moments."""
+
+
+def _made(kind: type[Synopsis]) -> Synopsis:
+    """Create the example of a synopsis over the last moments, or over as many values if it does not support time."""
+    options = {
+        name: value for name, value in (("every", 1), ("size", 100)) if name in inspect.signature(kind).parameters
+    }
+    return kind.example(Retention(ANSWERED, "time" if "time" in kind.retentions else "count"), **options)
+
+
+def _values(make: Callable[[], Synopsis]) -> int:
+    """Return how many values to answer: those that take about `SECONDS`, after a first run that compiles."""
+    n, lasted = 500, 0.0
+    make().roll(np.arange(n), np.zeros(n), 1)
+    while n < MOST_VALUES and lasted < SECONDS:
+        n = min(2 * n, MOST_VALUES)
+        begin = time.perf_counter()
+        make().roll(np.arange(n), np.zeros(n), 1)
+        lasted = time.perf_counter() - begin
+    return n
 
 
 APPROXIMATE = {
@@ -207,7 +196,7 @@ def approximate(report: Report) -> None:
     results: list[list[Cell]] = []
     for name, aggregate in APPROXIMATE.items():
         for window in WINDOWS:
-            for kind in APPROACHES:
+            for kind in approaches():
                 row = _approximate(aggregate, window, kind, name)
                 if row is not None:
                     report.progress(f"{name}, window {window:,}: {kind.__name__}")
@@ -228,9 +217,9 @@ def _greenwald_khanna() -> float:
 
 def _approximate(aggregate: wr.AggregateFunction, window: int, kind: type[Synopsis], name: str) -> list[Cell] | None:
     delta = 0.0 if kind.deterministic else 0.001
-    data = WHOLE if name == "heavy hitters" or kind is ExponentialHistogram else "uniform"
+    data = WHOLE if name == "heavy hitters" or kind.needs_whole else "uniform"
     works = [Workload(aggregate, window, slide, 0.01, delta, data=data) for slide in (1, window // 10)]
-    if kind.exact or works[0].why_not(kind) or kind is PrioritySample:
-        return None  # a priority sample of this size takes milliseconds per value
+    if kind.exact or works[0].why_not(kind) or not kind.calibrates(Retention(window), works[0].accuracy):
+        return None
     one, tenth = (planner.measure(work, kind, planner.QUICK) for work in works)
     return [one.time, tenth.time / works[1].slide, tenth.update, tenth.bytes]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import MISSING, fields
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -30,9 +30,10 @@ def check_aggregate(
 ) -> None:
     """Check that an aggregate fulfils its contract, and raise an `AssertionError` that names the violation if not.
 
-    The aggregate must compile. For every split of the values into parts, merging the states of the parts must give the
-    same result as adding all values. `zero` must be neutral, `merge` associative, and `remove`, if defined, must undo
-    `add`. The result may depend on order and repetitions, and may fall with more values, only as the class declares.
+    The aggregate must compile, and agree with its `definition` if it has one. For every split of the values into parts,
+    merging the states of the parts must give the same result as adding all values. `zero` must be neutral, `merge`
+    associative, and `remove`, if defined, must undo `add`. The result may depend on order and repetitions, and may fall
+    with more values, only as the class declares.
 
     Parameters
     ----------
@@ -74,6 +75,7 @@ def check_aggregate(
     contract = _Contract(aggregate, rows, tolerance)
     contract.compiles()
     contract.state_survives()
+    contract.agrees_with_definition()
     contract.parts_give_the_whole()
     contract.merge_is_associative()
     contract.remove_undoes_add()
@@ -84,17 +86,13 @@ def check_aggregate(
 def example_aggregate(
     kind: type[AggregateFunction], column: str = "x", other: str = "y", **options: Any
 ) -> AggregateFunction:
-    """Return a built-in aggregate over a column, with options that suit small numbers.
+    """Return the example that an aggregate declares, over these columns and with some options changed.
 
     >>> import windrow as wr
-    >>> example_aggregate(wr.quantile, "speed")
-    quantile('speed', 0.3)
+    >>> example_aggregate(wr.quantile, "speed", eps=0.01)
+    quantile('speed', 0.3, eps=0.01)
     """
-    usual: dict[str, Any] = {
-        "other": other, "weight": other, "n": 2, "k": 2, "phi": 0.3, "edges": (-1.0, 2.0), "q": 0.3, "value": 1,
-    }  # fmt: skip
-    required = [f.name for f in fields(kind) if f.name != "column" and f.default is MISSING]
-    return kind(column, **{**{name: usual[name] for name in required}, **options})
+    return replace(kind.example(column, other), **options)
 
 
 def _rows(aggregate: AggregateFunction, values: Sequence[Any]) -> list[Row]:
@@ -140,6 +138,18 @@ class _Contract:
             self._demand(
                 self._alike(before, after),
                 f"state: {n} value(s) give {before!r}, but {after!r} after a round trip through Arrow",
+            )
+
+    def agrees_with_definition(self) -> None:
+        """Check the results of the first values, however many, against the definition in plain Python."""
+        if type(self.aggregate).definition is AggregateFunction.definition:
+            return
+        for n in range(max(self.aggregate.needs, 1), len(self.rows) + 1):
+            result = self._result([self.rows[:n]])
+            defined = self.aggregate.definition(*map(list, zip(*self.rows[:n], strict=True)))
+            self._demand(
+                self._alike(result, defined),
+                f"definition: {n} value(s) give {result!r}, but {defined!r} by definition",
             )
 
     def parts_give_the_whole(self) -> None:

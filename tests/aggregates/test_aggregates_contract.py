@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ import pytest
 import windrow as wr
 from streams import Span, Trail
 from windrow.aggregates import BUILTIN
+from windrow.aggregates.text import _example, as_aggregate
 from windrow.errors import SpecError
 from windrow.testing import check_aggregate, example_aggregate
 
@@ -97,7 +99,7 @@ def broken(**changed: Any) -> wr.AggregateFunction:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"merge": lambda a, b: (a[0] + b[0],)}, r"odd\('x'\): merge: values split at 0 give"),
         ({"zero": lambda: (2.0,)}, r"zero must be neutral"),
@@ -109,9 +111,9 @@ def broken(**changed: Any) -> wr.AggregateFunction:
         ({"duplicate_sensitive": False}, r"each value twice gives .*: declare duplicate_sensitive = True"),
     ],
 )
-def test_what_is_wrong_is_told(changed: dict[str, Any], told: str) -> None:
+def test_the_violation_is_named(changed: dict[str, Any], message: str) -> None:
     values = [3.0, -1.0, 0.5, 3.0, 2.0] if "monotonic" in changed else [3.0, 1.5, 0.5, 3.0, 2.0]
-    with pytest.raises(AssertionError, match=told):
+    with pytest.raises(AssertionError, match=message):
         check_aggregate(broken(**changed), values)
 
 
@@ -130,7 +132,7 @@ def test_an_undeclared_first_or_last_value_is_reported(values: list[float] | Non
             check_aggregate(kind("x"), *([values] if values else []))
 
 
-def test_an_order_that_is_not_declared_is_told() -> None:
+def test_an_order_that_is_not_declared_is_named() -> None:
     class Newest(wr.AggregateFunction):
         @staticmethod
         def zero():
@@ -154,7 +156,7 @@ def test_an_order_that_is_not_declared_is_told() -> None:
 
 @pytest.mark.parametrize("values", [[], [1.0], [(1.0, 2.0), (3.0, 4.0)]])
 def test_values_that_do_not_fit_are_refused(values: list[Any]) -> None:
-    with pytest.raises(SpecError, match=r"values: expected at least two values of [12] number\(s\) each"):
+    with pytest.raises(SpecError, match=r"values: expected at least two values of 1 number\(s\) each, one per column"):
         check_aggregate(wr.sum("x"), values)
 
 
@@ -202,5 +204,79 @@ def test_an_aggregate_of_the_user_that_divides_by_zero_is_named():
         merge = staticmethod(lambda a, b: (a[0] + b[0],))
         finish = staticmethod(lambda s: s[0])
 
-    with pytest.raises(wr.DataError, match=r"inverse\('x'\): a function fails on some value: ZeroDivisionError"):
+    with pytest.raises(wr.DataError, match=r"inverse\('x'\): a function failed on a value: ZeroDivisionError"):
         Inverse("x").compute([2.0, 0.0])
+
+
+class Midrange(wr.AggregateFunction):
+    """An aggregate that declares everything: an example, a definition, and the Spark SQL of its result and state."""
+
+    spark_sql = "(CAST(min({x}) AS DOUBLE) + max({x})) / 2"
+    spark_sql_state = ("min({x})", "max({x})")
+
+    @classmethod
+    def example(cls, column: str = "x", other: str = "y") -> wr.AggregateFunction:
+        return cls(column)
+
+    def definition(self, *columns: Any) -> float:
+        return (min(columns[0]) + max(columns[0])) / 2
+
+    @staticmethod
+    def zero():
+        return (math.inf, -math.inf)
+
+    @staticmethod
+    def add(s, x):
+        return (min(s[0], x), max(s[1], x))
+
+    @staticmethod
+    def merge(a, b):
+        return (min(a[0], b[0]), max(a[1], b[1]))
+
+    @staticmethod
+    def finish(s):
+        return (s[0] + s[1]) / 2
+
+
+class WrongMidrange(Midrange):
+    @staticmethod
+    def finish(s):
+        return s[0]
+
+
+def test_an_aggregate_is_compared_with_its_definition():
+    check_aggregate(Midrange("x"))
+    with pytest.raises(AssertionError, match=r"definition: 2 value\(s\) give -1\.0, but 1\.0 by definition"):
+        check_aggregate(WrongMidrange("x"))
+    with pytest.raises(NotImplementedError, match="Product has no definition in plain Python"):
+        Product("x").definition([1.0])
+
+
+def test_spark_sql_is_inherited_only_with_the_functions_that_it_stands_for():
+    assert (WrongMidrange.spark_sql, WrongMidrange.spark_sql_state) == (None, Midrange.spark_sql_state)
+    assert type("Odd", (Midrange,), {"add": Midrange.merge}).spark_sql_state is None
+    assert type("Odd", (Midrange,), {"needs": 2}).spark_sql is None
+    assert type("Odd", (Midrange,), {"source": "here"}).spark_sql == Midrange.spark_sql
+    assert type("Odd", (wr.sum,), {"finish": wr.count.finish})("x").spark_sql_over(pa.int64()) is None
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        (
+            {"spark_sql": "max({w})"},
+            r"the aggregate Odd: 'max\({w}\)' refers to {w}; available: {x}, {y}, {z}, {order}",
+        ),
+        ({"spark_sql_state": ("max({})",)}, r"'max\({}\)' refers to {}"),
+        ({"spark_sql": "max({x)"}, r"the aggregate Odd: 'max\({x\)' is not a template"),
+    ],
+)
+def test_spark_sql_over_anything_else_is_refused(declared: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        type("Odd", (Product,), declared)
+
+
+@pytest.mark.parametrize("kind", BUILTIN, ids=lambda kind: kind.__name__)
+def test_the_example_of_an_aggregate_can_be_written_as_a_call(kind: type[wr.AggregateFunction]) -> None:
+    assert as_aggregate(_example(kind), "--agg") == kind.example()
+    assert kind.example("v", "w").columns == (("v", "w") if kind.reads > 1 else ("v",))

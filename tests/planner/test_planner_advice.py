@@ -23,7 +23,7 @@ from windrow.planner.advice import Advice, Way, cost_of
 from windrow.planner.auto import choose
 from windrow.planner.model import Model, shipped_model
 from windrow.planner.plot import pareto_front
-from windrow.planner.workload import AGGREGATES, APPROACHES, WHOLE, Workload
+from windrow.planner.workload import AGGREGATES, WHOLE, Workload, approaches
 from windrow.rows.clock import Clock
 from windrow.synopses import ArasuMankuFixed, ArasuMankuVariable
 from windrow.synopses.samples.base import Sample, sample_size
@@ -38,13 +38,13 @@ def test_what_is_printed() -> None:
     advice = wr.advise(wr.quantile("temp", 0.99, eps=0.01), retention=1_152_000, slide=19_200)
     text = str(advice)
     lines = text.splitlines()
-    assert lines[0] == "quantile('temp', 0.99, eps=0.01) over 1,152,000 elements, every 19,200"
+    assert lines[0] == "quantile('temp', 0.99, eps=0.01) over 1,152,000 values, every 19,200"
     assert f"pick: {advice.synopsis}." in text
     assert next(line for line in lines if line.startswith("*")).split()[1] == advice.synopsis
     assert "Ordered" in text
     assert "exact" in text
     assert "ε 0.01" in text
-    assert "it tells quantiles" in text or "keeps single numbers" in text or "tuples of numbers" in text
+    assert "it answers quantiles only" in text or "stores single numbers" in text or "states of numbers" in text
     assert repr(advice) == text
 
 
@@ -82,7 +82,7 @@ def test_the_limit_of_memory() -> None:
     assert 1_000 * tight.pick.predicted.bytes <= 6e9
     assert free.pick.predicted is not None
     assert free.pick.predicted.time <= tight.pick.predicted.time
-    with pytest.raises(UnsupportedError, match="nothing that applies is sure to take so little as 1 kB"):
+    with pytest.raises(UnsupportedError, match="no applicable synopsis is certain to fit into 1 kB"):
         wr.advise(wr.median("x"), **asked, limit_bytes=1_000)
 
 
@@ -90,32 +90,32 @@ def test_a_user_s_aggregate_has_the_costs_of_one_like_it() -> None:
     advice = wr.advise(Span("x"), retention=1_000, slide=10)
     assert advice.pick.predicted is not None
     assert advice.pick.predicted.stands_in is not None
-    assert "which is like it" in advice.reason
+    assert "the most similar aggregate that was measured" in advice.reason
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"aggregate": "sum"}, "'sum' is no aggregate"),
-        ({"groups": 0}, "groups: 0 must be"),
-        ({"groups": 10**5000}, "groups: a number of thousands of digits must be"),
-        ({"retention": 10**30}, "retention: 10+ must be"),
-        ({"retention": 10**400}, r"retention: 10+\.\.\. must be a whole number of elements from 1 to 2\*\*62"),
-        ({"eps": 10**400}, "eps: 10+"),
-        ({"eps": 1e-300, "delta": 1e-300}, "eps: 1e-300 is too small to matter"),
-        ({"delta": 10**400}, "delta: 10+"),
-        ({"limit_bytes": 10**400}, "limit_bytes: 10+"),
+        ({"aggregate": "sum"}, "aggregate: expected an aggregate such as wr.sum.*, got 'sum'"),
+        ({"groups": 0}, "groups: expected an integer .*, got 0"),
+        ({"groups": 10**5000}, "groups: expected an integer from 1 to 2.*, got a number of thousands of digits"),
+        ({"retention": 10**30}, r"retention: expected an integer from 1 to 2\*\*62, got 10+"),
+        ({"retention": 10**400}, r"retention: expected an integer from 1 to 2\*\*62, got 10+\.\.\."),
+        ({"eps": 10**400}, "eps: expected .*, got 10+"),
+        ({"eps": 1e-300, "delta": 1e-300}, "eps: expected 0 or at least 1e-12, got 1e-300"),
+        ({"delta": 10**400}, "delta: expected .*, got 10+"),
+        ({"limit_bytes": 10**400}, "limit_bytes: expected a number above 0 and up to 1e300, got 10+"),
         ({"whole": np.array([1, 2])}, "whole: expected True or False, got array"),
-        ({"prefer": ["time"]}, "prefer: "),
-        ({"kind": np.array(["time", "count"])}, "kind: array"),
+        ({"prefer": ["time"]}, "prefer: expected .*, got .'time'."),
+        ({"kind": np.array(["time", "count"])}, "kind: expected 'count' or 'time', got array"),
         ({"whole": "yes"}, "whole: expected True or False, got 'yes'"),
-        ({"model": 5}, "model: 5 is neither a model nor"),
-        ({"prefer": "speed"}, "prefer: 'speed' must be 'balanced', 'time' or 'space'"),
-        ({"limit_bytes": -1}, "limit_bytes: -1 must be"),
-        ({"limit_bytes": "1 GB"}, "limit_bytes: '1 GB' must be"),
-        ({"kind": "rows"}, "kind: 'rows' is not a kind of retention"),
-        ({"slide": 0}, "slide: 0 must be"),
-        ({"eps": -0.1}, "eps: -0.1 must be"),
+        ({"model": 5}, "model: expected a model or a file written by `windrow calibrate --out`, got 5"),
+        ({"prefer": "speed"}, "prefer: expected 'balanced', 'time' or 'space', got 'speed'"),
+        ({"limit_bytes": -1}, "limit_bytes: expected .*, got -1"),
+        ({"limit_bytes": "1 GB"}, "limit_bytes: expected .*, got '1 GB'"),
+        ({"kind": "rows"}, "kind: expected 'count' or 'time', got 'rows'"),
+        ({"slide": 0}, "slide: expected an integer .*, got 0"),
+        ({"eps": -0.1}, "eps: expected a number of at least 0 and below 1, got -0.1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(change: dict[str, object], said: str) -> None:
@@ -127,7 +127,7 @@ def test_what_makes_no_sense_is_refused(change: dict[str, object], said: str) ->
 def test_what_is_missing_is_said() -> None:
     with pytest.raises(UnsupportedError, match=r"heavy_hitters\('x', 0.1\) with eps=0 and delta=0: .*eps"):
         wr.advise(wr.heavy_hitters("x", 0.1), retention=100, slide=10)
-    with pytest.raises(UnsupportedError, match="the model knows no synopsis that keeps"):
+    with pytest.raises(UnsupportedError, match="the model has no costs of a synopsis that supports"):
         wr.advise(wr.sum("x"), retention=100, slide=10, model=Model({}))
 
 
@@ -147,7 +147,7 @@ def test_what_may_not_fit_is_shown_and_said() -> None:
     assert free.pick.predicted.bytes > 2e6
     assert tight.synopsis in ("ExpirationList", "Recomputation")
     assert f"{free.synopsis} would take" in tight.reason
-    assert "more than the 2 MB that are allowed" in " ".join(str(tight).split())
+    assert "more than the allowed 2 MB" in " ".join(str(tight).split())
 
 
 def test_no_prediction_is_below_an_empty_synopsis() -> None:
@@ -156,11 +156,11 @@ def test_no_prediction_is_below_an_empty_synopsis() -> None:
     advice = wr.advise(wr.median("x"), **asked)
     assert way_of(advice, "ArasuMankuVariable").predicted.bytes > 100_000
     assert advice.synopsis == "Ordered"
-    with pytest.raises(UnsupportedError, match="limit_bytes: nothing that applies"):
+    with pytest.raises(UnsupportedError, match="limit_bytes: no applicable synopsis"):
         wr.advise(wr.median("x"), **asked, limit_bytes=1)
     rng = np.random.default_rng(0)
     for work in random_works(rng, 60):
-        for kind in APPROACHES:
+        for kind in approaches():
             found = shipped_model().predict(work, kind) if work.why_not(kind) is None else None
             if found is None:
                 continue
@@ -275,7 +275,7 @@ def test_a_sample_by_probability_is_not_advised_where_the_number_of_elements_is_
     for kind in ("time", "count"):
         advice = wr.advise(wr.median("x"), retention=100_000, slide=100, eps=0.1, delta=0.1, kind=kind)
         obstacle = way_of(advice, "BernoulliSample").obstacle
-        assert ("is not known of a window of time" in str(obstacle)) == (kind == "time")
+        assert ("is unknown for a time window" in str(obstacle)) == (kind == "time")
 
 
 def test_the_table_fits_a_terminal() -> None:
@@ -284,12 +284,12 @@ def test_the_table_fits_a_terminal() -> None:
 
 
 def test_an_aggregate_that_no_synopsis_keeps() -> None:
-    with pytest.raises(UnsupportedError, match="no synopsis keeps covariance"):
+    with pytest.raises(UnsupportedError, match="no synopsis supports covariance"):
         wr.advise(wr.covariance("x", "y"), retention=100, slide=10)
     with pytest.raises(UnsupportedError) as caught:
         wr.advise(wr.covariance("x", "y"), retention=100, slide=10)
     assert "eps" not in str(caught.value).replace("keeps", "")
-    assert str(caught.value).endswith("wr.slide keeps it by panes of its own")
+    assert str(caught.value).endswith("wr.slide stores it in panes instead")
 
 
 def test_the_plot(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_the_plot(tmp_path: Path) -> None:
     sizes = [way.predicted.bytes for way in front if way.predicted]
     assert times == sorted(times)
     assert sizes == sorted(sizes, reverse=True)
-    for wrong in (tmp_path / "advice.txt", tmp_path / "none/advice.png", None, "a\0.png"):
+    for wrong in (tmp_path / "advice.txt", tmp_path / "none/advice.png", 5, "a\0.png"):
         with pytest.raises(OutputError):
             advice.plot(wrong)  # type: ignore[arg-type]
     odd = wr.advise(wr.median("a$\\frac{$"), retention=1_000, slide=10)
@@ -325,8 +325,8 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
         (["quantile:0.9", "--retention", "9", "--slide", "1"], "AGGREGATE: expected an aggregate of a column"),
         (["middle(x)", "--retention", "9", "--slide", "1"], "unknown aggregate 'middle'"),
         (["sum(x)", "--retention", "9", "--slide", "1", "--plot", ""], "expected a name that ends in .png"),
-        (["sum(x)", "--retention", "9", "--slide", "10"], "slide: 10 is more than retention=9"),
-        (["sum(x)", "--retention", "9", "--slide", "1", "--model", "none.json"], "cannot be read"),
+        (["sum(x)", "--retention", "9", "--slide", "10"], "slide: 10 exceeds retention=9"),
+        (["sum(x)", "--retention", "9", "--slide", "1", "--model", "none.json"], "cannot read the model"),
         (["sum(x)", "--retention", "nine", "--slide", "1"], "invalid int value"),
     ],
 )
@@ -353,7 +353,7 @@ def test_calibrate_adapts_the_model(
     assert "resuming" not in capsys.readouterr().err  # a finished one starts over
     lines.write_bytes(b"\xff\xfe")
     assert main(["calibrate", "--out", str(out)]) == 2
-    assert "is no text" in capsys.readouterr().err
+    assert "got a file that is not text" in capsys.readouterr().err
     assert main(["calibrate", "--out", "/proc/model.json"]) == 2
     assert main(["calibrate", "--out", ""]) == 2
     capsys.readouterr()
@@ -388,7 +388,7 @@ def test_a_median_of_many_rows_goes_to_a_synopsis() -> None:
 def test_an_assumed_number_of_rows_is_called_so() -> None:
     slide = slide_of([wr.Sliding(60, every=1)], {"m": wr.median("v")})
     reason = choose(slide, shipped_model)["m"].reason
-    assert "how many rows a window of time has is not known" in reason
+    assert "the number of rows per time window is unknown" in reason
     assert "99,960" not in reason
 
 
@@ -411,3 +411,28 @@ def test_where_no_synopsis_can_keep_it(windows: wr.Window, said: str) -> None:
 def test_what_is_spared_is_not_chosen_for() -> None:
     slide = slide_of([wr.Rows(10_000)], {"m": wr.median("v"), "k": wr.mode("v")})
     assert set(choose(slide, shipped_model, spared={"m"})) == {"k"}
+
+
+# In a notebook.
+
+
+def test_an_advice_is_a_table_in_a_notebook() -> None:
+    advice = wr.advise(wr.sum("<b>"), retention=1_000, slide=10)
+    html = advice._repr_html_()
+    assert html.count("<table>") == html.count("</table>") == 2
+    assert "<b>" not in html
+    assert "&lt;b&gt;" in html
+    for way in advice.ways:
+        assert f"<td>{way.name}</td>" in html
+    assert "<td>*</td><td>Panes</td>" in html
+    assert f"<pre>pick: {advice.synopsis}. " in html
+
+
+def test_a_plot_without_a_path_is_a_figure() -> None:
+    from matplotlib.figure import Figure
+
+    figure = wr.advise(wr.sum("x"), retention=1_000, slide=10).plot()
+    assert isinstance(figure, Figure)
+    assert "1,000 values" in figure.axes[0].get_title()
+    with pytest.raises(OutputError, match="plot: expected the name of a file, got 5"):
+        wr.advise(wr.sum("x"), retention=1_000, slide=10).plot(5)  # type: ignore[call-overload]

@@ -10,8 +10,7 @@ import windrow as wr
 from windrow.aggregates import BUILTIN
 from windrow.errors import SpecError
 from windrow.planner.asymptotics import Bounds, bounds, bounds_of, grows
-from windrow.planner.cost_terms import RULES, TERMS, complexity, symbols
-from windrow.planner.workload import AGGREGATES, APPROACHES, WHOLE, Workload
+from windrow.planner.workload import AGGREGATES, WHOLE, Workload, approaches
 from windrow.synopses import (
     SYNOPSES,
     ArasuMankuFixed,
@@ -24,6 +23,7 @@ from windrow.synopses import (
     TwoStacks,
     VarianceHistogram,
 )
+from windrow.synopses.costs import TERMS, Complexity, symbols
 from windrow.testing import example_aggregate
 
 R, S, B = sympy.symbols("R S B", positive=True)
@@ -61,7 +61,7 @@ def test_propositions_3_4(bounded: bool, differential: bool, update: object, que
     assert sympy.simplify(found.space - space) == 0
     assert grows(found.space, R, R).is_same
     assert grows(found.update, sympy.Integer(1), R).is_same
-    assert found.known == (bounded and differential)
+    assert found.tight == (bounded and differential)
 
 
 def test_bounds_follow_from_what_an_aggregate_declares() -> None:
@@ -75,12 +75,12 @@ def test_bounds_follow_from_what_an_aggregate_declares() -> None:
 
 def test_limits_of_slide_and_batch() -> None:
     q = symbols()
-    panes = complexity(Panes, wr.sum("x"))
+    panes = Panes.costs(wr.sum("x"))
     at_one, at_all = (panes.time(q).subs(q.S, slide) for slide in (1, q.R))
     assert grows(at_one, q.R, q.R).limit == 0
     assert grows(at_all, q.R, q.R).is_same
-    assert grows(panes.kept(q).subs(q.P, q.R), sympy.Integer(1), q.R).is_same
-    assert grows(panes.kept(q).subs(q.P, 1), q.R, q.R).is_same
+    assert grows(panes.size(q).subs(q.P, q.R), sympy.Integer(1), q.R).is_same
+    assert grows(panes.size(q).subs(q.P, 1), q.R, q.R).is_same
 
 
 @pytest.mark.parametrize(
@@ -97,19 +97,22 @@ def test_limits_of_slide_and_batch() -> None:
 )
 def test_table_8_1_beside_a_window_of_all_elements(kind: type, aggregate: object, time: str, space: str) -> None:
     q = symbols()
-    found = complexity(kind, aggregate)
-    assert str(grows(found.time(q).subs(q.S, 1), q.R, q.R)) == time
-    assert str(grows(found.kept(q), q.R, q.R)) == space
+    costs = kind.costs(aggregate)
+    assert str(grows(costs.time(q).subs(q.S, 1), q.R, q.R)) == time
+    assert str(grows(costs.size(q), q.R, q.R)) == space
 
 
-def test_every_synopsis_of_windows_has_a_complexity() -> None:
-    assert set(SYNOPSES) - set(RULES) == {GreenwaldKhanna}
-    with pytest.raises(SpecError, match="keeps to no retention"):
-        complexity(GreenwaldKhanna, wr.median("x"))
-    for kind in APPROACHES:
+def test_every_synopsis_of_windows_declares_its_costs() -> None:
+    assert {kind for kind in SYNOPSES if not kind.retentions} == {GreenwaldKhanna}
+    assert GreenwaldKhanna.costs(wr.median("x")) is None
+    for kind in approaches():
         for aggregate in AGGREGATES.values():
-            found = complexity(kind, aggregate)
-            assert {*found.update, *found.query, *found.space} <= set(TERMS)
+            assert isinstance(kind.costs(aggregate), Complexity)
+
+
+def test_costs_of_unknown_terms_are_refused() -> None:
+    with pytest.raises(SpecError, match=r"costs: unknown term 'R²'; available: one, R, S, "):
+        Complexity(("one",), ("R²",), ("one",))
 
 
 def test_terms_are_numbers_above_nothing_for_all_that_can_be_asked() -> None:
@@ -124,5 +127,5 @@ def test_terms_are_numbers_above_nothing_for_all_that_can_be_asked() -> None:
 def test_every_aggregate_that_a_synopsis_keeps_is_among_those_measured(kind: type[wr.AggregateFunction]) -> None:
     """So that a new aggregate, or a new synopsis, is not forgotten."""
     work = Workload(example_aggregate(kind), 100, 10, 0.1, 0.1, data=WHOLE)
-    kept = any(work.why_not(synopsis) is None for synopsis in APPROACHES)
+    kept = any(work.why_not(synopsis) is None for synopsis in approaches())
     assert kept == (kind in {type(aggregate) for aggregate in AGGREGATES.values()})

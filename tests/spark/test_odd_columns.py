@@ -8,14 +8,13 @@ import pytest
 
 import windrow as wr
 from windrow.errors import ColumnError, DataError, SourceError, SpecError, TypeMismatchError
-from windrow.spark.plans import native
 from windrow.testing import example_aggregate
 
 pytestmark = pytest.mark.spark
 
 HIT = wr.Threshold("x > 0.5")
 EVERY = {f"r{i}": example_aggregate(kind, "v", "x") for i, kind in enumerate(wr.aggregates.BUILTIN)}
-NATIVE = {name: aggregate for name, aggregate in EVERY.items() if type(aggregate) in native._AGGREGATES}
+NATIVE = {name: aggregate for name, aggregate in EVERY.items() if aggregate.spark_sql is not None}
 
 
 @pytest.fixture(params=["double", "int", "of no type"])

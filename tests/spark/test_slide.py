@@ -269,7 +269,11 @@ def test_an_ordered_stream_needs_no_watermark(spark, tmp_path):
         ({"by": "sensor"}, wr.ColumnError, "no column named 'sensor'"),
         ({"plan": "fast"}, wr.SpecError, "plan: expected one of auto, native, shuffle, scan; got 'fast'"),
         ({"plan": "scan"}, wr.UnsupportedError, "open them with wr.parquet"),
-        ({"plan": "native", "agg": {"m": wr.median("x")}}, wr.UnsupportedError, "median.*Spark has no partial form"),
+        (
+            {"plan": "native", "agg": {"m": wr.median("x")}},
+            wr.UnsupportedError,
+            "Spark SQL cannot compute the partial state of the aggregate median",
+        ),
         ({"empty": 1}, wr.SpecError, "empty: expected True or False, got 1"),
         ({"late": "emit"}, wr.UnsupportedError, "is only for streams"),
         ({"on": "lane"}, wr.TypeMismatchError, "on: column 'lane'"),
@@ -293,7 +297,7 @@ def test_nulls_have_no_place_in_a_window(spark):
 def test_sums_past_64_bits_are_an_error_and_not_a_number(spark):
     df = spark.createDataFrame([(i, 2**62) for i in range(4)], "t int, v long")
     for plan in ("native", "shuffle"):
-        with pytest.raises(Exception, match="is past 64 bits"):
+        with pytest.raises(Exception, match="exceeds 64 bits"):
             wr.slide(df, wr.Tumbling(10), on="t", agg={"s": wr.sum("v")}, plan=plan).collect()
 
 

@@ -90,15 +90,15 @@ def test_no_deterministic_synopsis_exceeds_eps_on_any_data():
     findings = [f for f in found(["6.10", "6.11", "6.20", "6.21"], tuple(STREAMS), 6) if f.deterministic]
     assert len(findings) == len(STREAMS) * (1 + 1 + 5 + 5)
     assert all(f.observed.maximum <= f.eps for f in findings)
-    assert all(f.kept for f in findings)
+    assert all(f.holds for f in findings)
 
 
 def test_what_holds_and_what_does_not_where_the_thesis_saw_more_than_delta():
     findings = found(["6.9"], ("uniform",), measurements=40)
     by_name = {f.synopsis: f for f in findings}
     assert by_name["thesis' reservoir"].observed.delta > 0.01
-    assert by_name["BiasedReservoir"].kept
-    assert by_name["PaneReservoirs"].kept
+    assert by_name["BiasedReservoir"].holds
+    assert by_name["PaneReservoirs"].holds
 
 
 def test_what_was_missed_is_told_with_where_and_how_often():
@@ -111,23 +111,23 @@ def test_what_was_missed_is_told_with_where_and_how_often():
 
 
 def test_data_beyond_the_thesis_are_measured_less_often_unless_named():
-    assert (Study.asked().measurements, Study.asked().beyond) == (419, 105)
-    assert (Study.asked(data="sorted").data, Study.asked(data="sorted").beyond) == (("sorted",), 419)
-    quick = Study.asked(["6.20", "6.8", "6.20"], quick=True)
+    assert (Study.choose().measurements, Study.choose().beyond) == (419, 105)
+    assert (Study.choose(data="sorted").data, Study.choose(data="sorted").beyond) == (("sorted",), 419)
+    quick = Study.choose(["6.20", "6.8", "6.20"], quick=True)
     assert [table.number for table in quick.tables] == ["6.20", "6.8"]
     assert quick.retentions == (1, 15)
 
 
 def test_an_even_sample_holds_where_data_drift_and_a_biased_one_does_not():
     findings = found(["6.18"], ("sorted", "bursty"), measurements=20)
-    assert all(f.kept for f in findings if f.synopsis == "PaneReservoirs")
-    assert any(not f.kept for f in findings if f.synopsis == "BiasedReservoir")
+    assert all(f.holds for f in findings if f.synopsis == "PaneReservoirs")
+    assert any(not f.holds for f in findings if f.synopsis == "BiasedReservoir")
 
 
 def test_randomised_synopses_hold_on_uniform_data():
     findings = found(["6.8", "6.18", "6.20"], ("uniform",))
     assert {f.delta for f in findings if not f.deterministic} == {0.0001}
-    assert all(f.kept for f in findings)
+    assert all(f.holds for f in findings)
     assert verdict(findings) == (
         "deterministic synopses: within ε in all 5 settings; randomised ones: observed δ ≤ δ in all 23"
     )

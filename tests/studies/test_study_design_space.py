@@ -131,11 +131,11 @@ def test_where_it_stops_follows_from_what_was_measured():
 
 
 def test_what_is_asked_for_is_measured_once():
-    quick = DesignSpace.asked(["7.11", "6.5", "7.10"], quick=True)
+    quick = DesignSpace.choose(["7.11", "6.5", "7.10"], quick=True)
     assert quick.numbers == ("6.5", "7.10", "7.11")
     assert [(run.part, run.measurements) for run in quick.runs] == [("6.5", 10)] * 4
-    assert max(run.retention for run in DesignSpace.asked(quick=True).runs) == 15 * SLIDE
-    full = DesignSpace.asked()
+    assert max(run.retention for run in DesignSpace.choose(quick=True).runs) == 15 * SLIDE
+    full = DesignSpace.choose()
     assert full.numbers == NUMBERS
     assert len(list(full.runs)) == 13 * (len(WORKLOADS) + len(SHARES))
     assert {run.measurements for run in full.runs if run.part != SECTION} == {50}
@@ -146,7 +146,7 @@ def test_every_approach_can_be_measured(number: str):
     approach = APPROACHES[number]
     samples = Run(approach, number, 2000, 500, 3).samples()
     assert len(samples) == 3
-    assert all(s.update > 0 and s.query > 0 and s.kept > 0 for s in samples)
+    assert all(s.update > 0 and s.query > 0 and s.stored > 0 for s in samples)
     assert {s.batch for s in samples} == ({0} if approach.is_instantaneous else {4000})
 
 

@@ -89,7 +89,10 @@ REFERENCE: dict[type[AggregateFunction], Callable[..., Any]] = {
     wr.variance: statistics.variance,
     Span: lambda values: max(values) - min(values),
 }
-"""What each is in plain Python, with the options of `example_aggregate`; variance, stddev, covariance of the sample."""
+"""What each is in plain Python, with the options of its example; variance, stddev, covariance of the sample.
+
+An aggregate that is not listed here is compared with the `definition` of its class.
+"""
 
 
 KINDS = [*BUILTIN, Span]
@@ -129,7 +132,8 @@ def columns_of(kind: type[AggregateFunction], rows: Sequence[Sequence[float]]) -
 
 
 def wanted(kind: type[AggregateFunction], rows: Sequence[tuple[float, ...]]) -> Any:
-    return REFERENCE[kind](*columns_of(kind, rows)) if len(rows) >= kind.needs else None
+    reference = REFERENCE.get(kind, of(kind).definition)
+    return reference(*columns_of(kind, rows)) if len(rows) >= kind.needs else None
 
 
 def state_of(kind: type[AggregateFunction], rows: Rows, *, integral: bool = False) -> tuple[float, ...]:

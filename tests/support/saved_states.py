@@ -137,22 +137,13 @@ def synopsis(make: Callable[[], Synopsis], n: int = 90) -> Saved:
 
 
 ACCURACY = Accuracy(eps=0.1, delta=0.05)
-AGGREGATES = {
-    "Ordered": wr.median("x"),
-    "VarianceHistogram": wr.variance("x"),
-    "GreenwaldKhanna": wr.median("x"),
-    "ArasuMankuFixed": wr.median("x"),
-    "ArasuMankuVariable": wr.median("x"),
-    "ArasuMankuHeavyHitters": wr.heavy_hitters("x", 0.2),
-    "KLLPanes": wr.median("x"),
-}
 
 
 def synopses() -> dict[str, Callable[[], Saved]]:
     """Every synopsis, over a count, over a time, or both if it supports both."""
     found = {}
     for kind in SYNOPSES:
-        aggregate = AGGREGATES.get(kind.__name__, wr.sum("x"))
+        aggregate = kind.example_aggregate
         retentions = [Retention(40, name) for name in ("count", "time") if name in kind.retentions]
         for retention in retentions or [None]:
             if kind.why_not(aggregate, retention, ACCURACY) is None:

@@ -135,7 +135,7 @@ def test_integers_stay_integers_and_are_an_error_past_64_bits(every: int) -> Non
         assert found.dtype == np.int64
         assert found.tolist() == recomputed(synopsis.aggregate, on, x, synopsis.retention, every)
     x[300:304] = 2**62
-    with pytest.raises(DataError, match="past 64 bits"):
+    with pytest.raises(DataError, match="exceeds 64 bits"):
         TwoStacks(wr.sum("x"), Retention(R), integral=True).roll(on, x, every)
 
 

@@ -486,16 +486,40 @@ def test_elements_out_of_order_are_refused() -> None:
 @pytest.mark.parametrize(
     ("made", "error", "message"),
     [
-        (lambda: ChainSample(Max("x"), Retention(8), ROUGH), UnsupportedError, "a sample tells count, sum, mean"),
-        (lambda: ChainSample(Mean("x"), Retention(8, "time"), ROUGH), UnsupportedError, "retentions of count"),
+        (lambda: ChainSample(Max("x"), Retention(8), ROUGH), UnsupportedError, "a sample estimates count, sum, mean"),
+        (
+            lambda: ChainSample(Mean("x"), Retention(8, "time"), ROUGH),
+            UnsupportedError,
+            "it supports a retention by count only, not by time",
+        ),
         (lambda: PrioritySample(Mean("x"), Retention(8)), UnsupportedError, "eps and delta must be above 0"),
-        (lambda: PrioritySample(Mean("x"), Retention(8), ROUGH, size=0), SpecError, "size: 0 must be a whole number"),
-        (lambda: PrioritySample(Mean("x"), Retention(8), ROUGH, seed=-1), SpecError, "seed: -1"),
-        (lambda: BernoulliSample(Mean("x"), Retention(8, "time"), ROUGH), SpecError, "probability: how many elements"),
-        (lambda: BernoulliSample(Mean("x"), Retention(8), ROUGH, probability=1.5), SpecError, "probability: 1.5"),
-        (lambda: BiasedReservoir(Mean("x"), Retention(8), ROUGH, rate=0), SpecError, "rate: 0"),
-        (lambda: PaneReservoirs(Mean("x"), Retention(8), ROUGH, panes=0), SpecError, "panes: 0"),
-        (lambda: ChainSample(Mean("x"), Retention(8), ROUGH).roll([1], [1.0], 0), SpecError, "every: 0"),
+        (
+            lambda: PrioritySample(Mean("x"), Retention(8), ROUGH, size=0),
+            SpecError,
+            "size: expected an integer from 1 to .*, got 0",
+        ),
+        (
+            lambda: PrioritySample(Mean("x"), Retention(8), ROUGH, seed=-1),
+            SpecError,
+            "seed: expected an integer from 0 to .*, got -1",
+        ),
+        (
+            lambda: BernoulliSample(Mean("x"), Retention(8, "time"), ROUGH),
+            SpecError,
+            "probability: the number of values in",
+        ),
+        (
+            lambda: BernoulliSample(Mean("x"), Retention(8), ROUGH, probability=1.5),
+            SpecError,
+            "probability: expected .*, got 1.5",
+        ),
+        (lambda: BiasedReservoir(Mean("x"), Retention(8), ROUGH, rate=0), SpecError, "rate: expected .*, got 0"),
+        (lambda: PaneReservoirs(Mean("x"), Retention(8), ROUGH, panes=0), SpecError, "panes: expected .*, got 0"),
+        (
+            lambda: ChainSample(Mean("x"), Retention(8), ROUGH).roll([1], [1.0], 0),
+            SpecError,
+            "every: expected .*, got 0",
+        ),
     ],
 )
 def test_what_cannot_be_right_is_refused(made: Any, error: type[Exception], message: str) -> None:

@@ -20,12 +20,15 @@ place. In the form `"values"`, the state is the sorted distinct values with thei
 A user-defined aggregate may also keep a state of any Arrow type, such as a list or a string, which it declares as
 `state`. Its functions then run as plain Python. They take and return states in the form of Arrow's `to_pylist`, and
 change none in place.
+
+The class also declares everything else that others need to know: an example for tests and documents, a definition in
+plain Python, and the Spark SQL of the same meaning, with which Catalyst aggregates without the kernel.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -33,7 +36,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.aggregates.engine.signature import check_shape
+from windrow.aggregates.engine.signature import check_shape, check_spark_sql
 from windrow.aggregates.engine.tags import tag_of
 from windrow.errors import SpecError, quoted
 
@@ -46,6 +49,7 @@ Counted: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]
 
 MOST_VALUES = 10_000_000
 """The default limit of distinct values in a state of form `"values"`: up to 320 MB."""
+FUNCTIONS = ("zero", "add", "merge", "finish")
 THESIS = "On a design space for sliding windows (2011), table 3.1"
 
 
@@ -144,8 +148,22 @@ class AggregateFunction:
     """Whether the result summarises all values, and so tolerates the loss of some, instead of selecting a few."""
     order_sensitive: ClassVar[bool] = False
     """Whether the result depends on the order of the values."""
+    additive: ClassVar[bool] = False
+    """Whether the state of several values is the elementwise sum of the states of each."""
     ranks_suffice: ClassVar[bool] = False
     """Whether states of form `"values"` may be summarised, as long as ranks stay within the aggregate's `eps`."""
+    takes_list: ClassVar[bool] = False
+    """Whether the last option is a list. As text, it takes all remaining arguments: `histogram(speed, 0, 30, 60)`."""
+    spark_sql: ClassVar[str | None] = None
+    """The Spark SQL expression of the result, null for fewer than `needs` values; None if Spark has no equal.
+
+    `{x}`, `{y}` and `{z}` stand for the columns, null in rows that the aggregate skips, and `{order}` for the place of
+    the row: `"avg(CAST({x} AS DOUBLE))"`."""
+    spark_sql_state: ClassVar[tuple[str, ...] | None] = None
+    """One Spark SQL expression per number of the state; None if Spark cannot compute it.
+
+    The columns are those of `spark_sql`, as floats or, if the state consists of integers, as 64-bit integers. Null
+    stands for the number in the state of no values."""
     source: ClassVar[str] = "user-defined"
     """Where the aggregate is described."""
     builtin: ClassVar[bool] = False
@@ -159,6 +177,15 @@ class AggregateFunction:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        # What is declared about functions is inherited only together with them.
+        for declared, basis in (
+            ("spark_sql", (*FUNCTIONS, "needs")),
+            ("spark_sql_state", FUNCTIONS[:3]),
+            ("additive", FUNCTIONS[:3]),
+        ):
+            if declared not in vars(cls) and any(name in vars(cls) for name in basis):
+                setattr(cls, declared, getattr(AggregateFunction, declared))
+        check_spark_sql(cls.__name__, (*([cls.spark_sql] if cls.spark_sql else ()), *(cls.spark_sql_state or ())))
         if cls.state is not None:
             cls.form = "objects"
         if cls.builtin:
@@ -168,14 +195,14 @@ class AggregateFunction:
         name = name_of(type(self))
         for column in (self.column, *self.columns):
             if not isinstance(column, str) or not column:
-                raise SpecError(f"{type(self).__name__} wants the name of a column, not {quoted(column)}")
+                raise SpecError(f"{type(self).__name__} expects a column name, got {quoted(column)}")
             if column == "*" and self.columns:
-                raise SpecError(f"{name}('*'): only count takes '*'; give the name of a column, as in {name}('speed')")
-        needed = ("finish",) if self.form == "values" else ("add", "merge", "finish")
-        for function in ("zero", *needed) if self.form in ("numbers", "objects") else needed:
+                raise SpecError(f"{name}('*'): only count accepts '*'; use a column name, e.g. {name}('speed')")
+        needed = {"values": ("finish",), "row": ("add", "merge", "finish")}.get(self.form, FUNCTIONS)
+        for function in needed:
             if not callable(getattr(type(self), function, None)):
                 raise SpecError(
-                    f"the aggregate {type(self).__name__} has no {function}(): it needs zero, add, merge, finish"
+                    f"the aggregate {type(self).__name__} has no {function}(); it must define {', '.join(needed)}"
                 )
         if not self.builtin and self.form == "numbers":
             check_shape(type(self), self.last_arguments(integral=False))
@@ -216,6 +243,31 @@ class AggregateFunction:
         if self.form != "values" or self.rank_error:
             return None
         return int(getattr(self, "max_values", MOST_VALUES))
+
+    @classmethod
+    def example(cls, column: str = "x", other: str = "y") -> AggregateFunction:
+        """Return an example with options that suit small numbers; a class with required options overrides it.
+
+        >>> import windrow as wr
+        >>> wr.max_n.example("speed")
+        max_n('speed', 2)
+        """
+        return cls(column)
+
+    def definition(self, *columns: Sequence[Any]) -> Any:
+        """Return the result by its definition, in plain Python, for columns of at least `needs` values without nulls.
+
+        Tests compare all engines with it. It is optional; without one, it raises `NotImplementedError`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no definition in plain Python")
+
+    def spark_sql_over(self, *kinds: pa.DataType) -> str | None:
+        """Return `spark_sql` for columns of these types; overridden where the expression depends on them."""
+        return self.spark_sql
+
+    def spark_sql_state_over(self, *kinds: pa.DataType) -> tuple[str, ...] | None:
+        """Return `spark_sql_state` for columns of these types; overridden where the expressions depend on them."""
+        return self.spark_sql_state
 
     def options(self, integral: bool) -> Options:
         """Return the numbers that the functions take as their last argument, for a state of integers or of floats."""

@@ -38,6 +38,7 @@ class Histogram(AggregateFunction):
     form: ClassVar[Form] = "row"
     gives: ClassVar[Gives] = "list"
     has_options: ClassVar[bool] = True
+    takes_list: ClassVar[bool] = True
     needs: ClassVar[int] = 0
     source: ClassVar[str] = THESIS
     builtin: ClassVar[bool] = True
@@ -45,6 +46,11 @@ class Histogram(AggregateFunction):
     def __post_init__(self) -> None:
         object.__setattr__(self, "edges", _checked(self.edges))
         super().__post_init__()
+
+    @classmethod
+    def example(cls, column: str = "x", other: str = "y") -> AggregateFunction:
+        """Return an example of three cells."""
+        return cls(column, (-1.0, 2.0))
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
         """Return a list type of 64-bit integers."""
@@ -78,12 +84,12 @@ class Histogram(AggregateFunction):
 
 
 def _checked(edges: Any) -> tuple[float, ...]:
-    wanted = "rising finite numbers, as in [0, 30, 60]"
+    problem = f"Histogram: edges: expected ascending finite numbers such as [0, 30, 60], got {quoted(edges)}"
     listed = edges.ndim == 1 if isinstance(edges, np.ndarray) else isinstance(edges, Sequence)
     listed = listed and not isinstance(edges, str | bytes)
     if not listed or not len(edges) or not all(isinstance(e, Real) and not isinstance(e, bool) for e in edges):
-        raise SpecError(f"Histogram: edges={quoted(edges)} must be {wanted}")
-    found = tuple(float(edge) if abs(edge) <= sys.float_info.max else math.nan for edge in edges)
-    if not all(map(math.isfinite, found)) or any(b <= a for a, b in pairwise(found)):
-        raise SpecError(f"Histogram: edges={quoted(edges)} must be {wanted}")
-    return found
+        raise SpecError(problem)
+    floats = tuple(float(edge) if abs(edge) <= sys.float_info.max else math.nan for edge in edges)
+    if not all(map(math.isfinite, floats)) or any(b <= a for a, b in pairwise(floats)):
+        raise SpecError(problem)
+    return floats

@@ -26,6 +26,11 @@ class CenterOfMass(AggregateFunction):
     source: ClassVar[str] = THESIS
     builtin: ClassVar[bool] = True
 
+    @classmethod
+    def example(cls, column: str = "x", other: str = "y") -> AggregateFunction:
+        """Return an example over two columns."""
+        return cls(column, other)
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The column of positions and the column of weights."""

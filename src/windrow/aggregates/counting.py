@@ -29,7 +29,10 @@ class Count(AggregateFunction):
     accepts_instants: ClassVar[bool] = True
     monotonic = "always"
     source: ClassVar[str] = "On a design space for sliding windows (2011), table 3.1"
+    additive: ClassVar[bool] = True
     builtin: ClassVar[bool] = True
+    spark_sql: ClassVar[str | None] = "count({x})"
+    spark_sql_state: ClassVar[tuple[str, ...] | None] = ("count({x})",)
 
     @property
     def columns(self) -> tuple[str, ...]:

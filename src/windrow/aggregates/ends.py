@@ -47,6 +47,7 @@ class First(_End):
     """
 
     builtin: ClassVar[bool] = True
+    spark_sql: ClassVar[str | None] = "min_by({x}, CASE WHEN {x} IS NOT NULL THEN {order} END)"
 
     @staticmethod
     def add(s: State, x: float) -> State:  # noqa: D102
@@ -67,6 +68,7 @@ class Last(_End):
     """
 
     builtin: ClassVar[bool] = True
+    spark_sql: ClassVar[str | None] = "max_by({x}, CASE WHEN {x} IS NOT NULL THEN {order} END)"
 
     @staticmethod
     def add(s: State, x: float) -> State:  # noqa: D102

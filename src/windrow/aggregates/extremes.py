@@ -43,6 +43,8 @@ class Min(_Extreme):
     """
 
     builtin: ClassVar[bool] = True
+    spark_sql: ClassVar[str | None] = "min({x})"
+    spark_sql_state: ClassVar[tuple[str, ...] | None] = ("min({x})",)
 
     @staticmethod
     def zero(integral: bool) -> tuple[float, ...]:  # noqa: D102
@@ -67,6 +69,8 @@ class Max(_Extreme):
     """
 
     builtin: ClassVar[bool] = True
+    spark_sql: ClassVar[str | None] = "max({x})"
+    spark_sql_state: ClassVar[tuple[str, ...] | None] = ("max({x})",)
     monotonic = "always"
 
     @staticmethod

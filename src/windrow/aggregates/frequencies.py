@@ -83,14 +83,14 @@ class Mode(_Frequency):
 @njit(cache=True)
 def _most_frequent(values: Row, counts: Row, at_most: int, least: float, items: Row, often: Row) -> int:
     """Write up to `at_most` values that occur at least `least` times, most frequent first, and return how many."""
-    found = 0
+    n = 0
     # The sort is stable, so the smaller of two equally frequent values stays in front.
     for i in np.argsort(-counts, kind="mergesort"):
-        if found == at_most or counts[i] < least:
+        if n == at_most or counts[i] < least:
             break
-        items[found], often[found] = values[i], counts[i]
-        found += 1
-    return found
+        items[n], often[n] = values[i], counts[i]
+        n += 1
+    return n
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,6 +121,11 @@ class TopK(_Frequent):
     def __post_init__(self) -> None:
         check_size(self, "k", self.k)
         super().__post_init__()
+
+    @classmethod
+    def example(cls, column: str = "x", other: str = "y") -> AggregateFunction:
+        """Return an example of two values."""
+        return cls(column, 2)
 
     def options(self, integral: bool) -> Options:
         """Return `k`."""
@@ -164,6 +169,11 @@ class HeavyHitters(_Frequent):
         object.__setattr__(self, "phi", check_share(self, "phi", self.phi, least="above 0 and up to 1"))
         object.__setattr__(self, "eps", check_share(self, "eps", self.eps, least="of at least 0 and below 1"))
         super().__post_init__()
+
+    @classmethod
+    def example(cls, column: str = "x", other: str = "y") -> AggregateFunction:
+        """Return an example with a share of 0.3."""
+        return cls(column, 0.3)
 
     def options(self, integral: bool) -> Options:
         """Return the share."""

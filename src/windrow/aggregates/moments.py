@@ -26,6 +26,8 @@ class Variance(AggregateFunction):
     needs: ClassVar[int] = 2
     source: ClassVar[str] = "On a design space for sliding windows (2011), table 3.1"
     builtin: ClassVar[bool] = True
+    spark_sql: ClassVar[str | None] = "var_samp(CAST({x} AS DOUBLE))"
+    spark_sql_state: ClassVar[tuple[str, ...] | None] = ("count({x})", "avg({x})", "var_pop({x}) * count({x})")
 
     @staticmethod
     def zero() -> State:  # noqa: D102
@@ -65,6 +67,7 @@ class Stddev(Variance):
     """
 
     builtin: ClassVar[bool] = True
+    spark_sql: ClassVar[str | None] = "stddev_samp(CAST({x} AS DOUBLE))"
 
     @staticmethod
     def finish(s: State) -> float:  # noqa: D102

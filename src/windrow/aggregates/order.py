@@ -31,7 +31,7 @@ def check_size(aggregate: AggregateFunction, option: str, size: Any) -> None:
     """Reject anything that is not a positive 32-bit integer."""
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size < 2**31:
         raise SpecError(
-            f"{type(aggregate).__name__}: {option}={quoted(size)} must be a whole number from 1 to 2**31 - 1"
+            f"{type(aggregate).__name__}: {option}: expected an integer from 1 to 2**31 - 1, got {quoted(size)}"
         )
 
 
@@ -41,7 +41,7 @@ def check_share(aggregate: AggregateFunction, option: str, share: Any, *, least:
     limits = {"from 0 to 1": (0, 1), "above 0 and up to 1": (math.ulp(0.0), 1), "of at least 0 and below 1": (0, 1)}
     low, high = limits[least]
     if not fine or not low <= share <= high or ("below 1" in least and share == 1):
-        raise SpecError(f"{type(aggregate).__name__}: {option}={quoted(share)} must be a number {least}")
+        raise SpecError(f"{type(aggregate).__name__}: {option}: expected a number {least}, got {quoted(share)}")
     return float(share)
 
 
@@ -82,6 +82,11 @@ class _Few(AggregateFunction):
     def __post_init__(self) -> None:
         check_size(self, "n", self.n)
         super().__post_init__()
+
+    @classmethod
+    def example(cls, column: str = "x", other: str = "y") -> AggregateFunction:
+        """Return an example of two values."""
+        return cls(column, 2)
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
         """Return a list type of the column's values."""
@@ -220,6 +225,11 @@ class Quantile(_Quantile):
         object.__setattr__(self, "eps", check_share(self, "eps", self.eps, least="of at least 0 and below 1"))
         super().__post_init__()
 
+    @classmethod
+    def example(cls, column: str = "x", other: str = "y") -> AggregateFunction:
+        """Return an example, the quantile of 0.3."""
+        return cls(column, 0.3)
+
     def options(self, integral: bool) -> Options:
         """Return the share."""
         return np.array([self.q])
@@ -280,8 +290,13 @@ class Rank(AggregateFunction):
         value = self.value
         is_number = not isinstance(value, bool) and isinstance(value, int | float | np.integer | np.floating)
         if not is_number or value != value or (isinstance(value, int) and abs(value) > sys.float_info.max):
-            raise SpecError(f"Rank: value={quoted(value)} must be the number whose rank is asked for")
+            raise SpecError(f"Rank: value: expected a number, got {quoted(value)}")
         super().__post_init__()
+
+    @classmethod
+    def example(cls, column: str = "x", other: str = "y") -> AggregateFunction:
+        """Return an example, the rank of 1."""
+        return cls(column, 1)
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
         """Return a 64-bit integer type."""

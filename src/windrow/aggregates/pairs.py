@@ -25,6 +25,19 @@ class Pair(AggregateFunction):
     reads: ClassVar[int] = 2
     needs: ClassVar[int] = 2
     source: ClassVar[str] = THESIS
+    spark_sql_state: ClassVar[tuple[str, ...] | None] = (
+        "count({x})",
+        "avg({x})",
+        "avg({y})",
+        "var_pop({x}) * count({x})",
+        "var_pop({y}) * count({x})",
+        "covar_pop({x}, {y}) * count({x})",
+    )
+
+    @classmethod
+    def example(cls, column: str = "x", other: str = "y") -> AggregateFunction:
+        """Return an example over two columns."""
+        return cls(column, other)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -96,9 +109,9 @@ class Correlation(Pair):
         spread = math.sqrt(product) if fits else math.sqrt(s[3]) * math.sqrt(s[4])
         if not spread > 0.0:
             return math.nan
-        found = s[5] / spread
+        ratio = s[5] / spread
         # Rounding must not exceed 1, and NaN must pass through.
-        return 1.0 if found > 1.0 else -1.0 if found < -1.0 else found
+        return 1.0 if ratio > 1.0 else -1.0 if ratio < -1.0 else ratio
 
 
 @dataclass(frozen=True, repr=False)

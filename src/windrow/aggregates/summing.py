@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates.base import AggregateFunction, Kind
+from windrow.aggregates.integer_sums import sum_sql, sum_state_sql
 from windrow.errors import DataError
 
 State = tuple[float, float]
@@ -36,17 +37,32 @@ class Sum(AggregateFunction):
     keeps_integers: ClassVar[bool] = True
     monotonic = "non-negative"
     source: ClassVar[str] = "On a design space for sliding windows (2011), table 3.1"
+    additive: ClassVar[bool] = True
     builtin: ClassVar[bool] = True
+    spark_sql: ClassVar[str | None] = "sum({x})"
+    spark_sql_state: ClassVar[tuple[str, ...] | None] = ("sum({x})", str(FLOATS))
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
         """Return a 64-bit integer type over integers, a float type otherwise."""
         return pa.int64() if pa.types.is_integer(values) else pa.float64()
 
+    def spark_sql_over(self, *kinds: pa.DataType) -> str | None:
+        """Return Spark's sum of floats, or a sum of integers that is exact in any order."""
+        if self.spark_sql is None or not pa.types.is_integer(kinds[0]):
+            return self.spark_sql
+        return sum_sql(kinds[0], f"{self!r} exceeds 64 bits; cast column {self.column!r} to double")
+
+    def spark_sql_state_over(self, *kinds: pa.DataType) -> tuple[str, ...] | None:
+        """Return the sum of floats and their mark, or the sum of integers and the number of its carries."""
+        if self.spark_sql_state is None or not pa.types.is_integer(kinds[0]):
+            return self.spark_sql_state
+        return sum_state_sql(kinds[0])
+
     def check(self, numbers: npt.NDArray[Any]) -> None:
         """Raise if a sum does not fit in 64 bits."""
-        past = int(np.count_nonzero(numbers[:, 1]))
-        if past:
-            raise DataError(f"{self!r} is past 64 bits in {past} frame(s); cast column {self.column!r} to double")
+        overflows = int(np.count_nonzero(numbers[:, 1]))
+        if overflows:
+            raise DataError(f"{self!r} exceeds 64 bits in {overflows} frame(s); cast column {self.column!r} to double")
 
     @staticmethod
     def zero(integral: bool) -> tuple[float, ...]:  # noqa: D102
@@ -89,7 +105,10 @@ class Mean(AggregateFunction):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), table 3.1"
+    additive: ClassVar[bool] = True
     builtin: ClassVar[bool] = True
+    spark_sql: ClassVar[str | None] = "avg(CAST({x} AS DOUBLE))"
+    spark_sql_state: ClassVar[tuple[str, ...] | None] = ("count({x})", "sum({x})")
 
     @staticmethod
     def zero() -> State:  # noqa: D102

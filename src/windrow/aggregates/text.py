@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from windrow.aggregates import BUILTIN
 from windrow.aggregates.base import AggregateFunction, name_of
-from windrow.aggregates.binning import Histogram
 from windrow.errors import SpecError, quoted
 from windrow.registry import Registry
 
@@ -62,34 +61,41 @@ def as_aggregate(text: Any, option: str) -> AggregateFunction:
         # A comma is part of the column's name if nothing can follow the column.
         column, _, arguments = match["plain"].partition("," if _options(kind) else "\0")
     column, arguments = column.strip(), arguments.strip()
-    if not column and name_of(kind) != "count":
+    if not column and fields(kind)[0].default is MISSING:
         raise SpecError(f"{option}: {name_of(kind)}() requires a column, e.g. '{_example(kind)}'")
     texts = [text.strip() for text in arguments.split(",")] if arguments else []
-    return kind(column or "*", *_read(kind, texts, option))
+    return kind(*([column] if column else []), **_parsed(kind, texts, option))
 
 
-def _options(kind: type[AggregateFunction]) -> list[Any]:
+def _options(kind: type[AggregateFunction]) -> list[Field[Any]]:
     """Return the options that a call can give after the column."""
     return [field for field in fields(kind) if field.name != "column" and not field.kw_only]
 
 
-def _read(kind: type[AggregateFunction], texts: list[str], option: str) -> list[Any]:
+def _parsed(kind: type[AggregateFunction], texts: list[str], option: str) -> dict[str, Any]:
+    """Return the options of a call by name: numbers, columns, and a list if the last option is one."""
     options = _options(kind)
     required = sum(field.default is MISSING for field in options)
-    if len(texts) < required or (len(texts) > len(options) and kind is not Histogram):
+    if len(texts) < required or (len(texts) > len(options) and not kind.takes_list):
         raise SpecError(f"{option}: {name_of(kind)} takes {_described(options)}, e.g. '{_example(kind)}'")
-    if kind.reads > 1:
-        return texts
-    numbers = [_number(kind, text, option) for text in texts]
-    return [numbers] if kind is Histogram else numbers
+    single = options[:-1] if kind.takes_list else options
+    parsed: dict[str, Any] = {
+        field.name: _value(kind, field, text, option) for field, text in zip(single, texts, strict=False)
+    }
+    if kind.takes_list:
+        parsed[options[-1].name] = [_value(kind, options[-1], text, option) for text in texts[len(single) :]]
+    return parsed
 
 
-def _described(options: list[Any]) -> str:
+def _described(options: list[Field[Any]]) -> str:
     names = [field.name if field.default is MISSING else f"optionally {field.name}" for field in options]
     return " and ".join(["a column", *names])
 
 
-def _number(kind: type[AggregateFunction], text: str, option: str) -> float:
+def _value(kind: type[AggregateFunction], field: Field[Any], text: str, option: str) -> str | float:
+    """Return the value of an option: the text itself if it is declared as a `str`, otherwise a number."""
+    if field.type in (str, "str"):
+        return text
     for number in (int, float):
         try:
             return number(text)
@@ -99,6 +105,18 @@ def _number(kind: type[AggregateFunction], text: str, option: str) -> float:
 
 
 def _example(kind: type[AggregateFunction]) -> str:
-    after = {"q": ", 0.99", "n": ", 3", "k": ", 3", "phi": ", 0.1", "value": ", 40", "edges": ", 0, 30, 60"}
-    shown = [after.get(field.name, ", volume") for field in _options(kind) if field.default is MISSING]
-    return f"{name_of(kind)}(speed{''.join(shown)})"
+    """Return the call of the example that an aggregate declares.
+
+    >>> _example(AGGREGATE_REGISTRY.find("histogram", "--agg"))
+    'histogram(x, -1, 2)'
+    """
+    try:
+        example = kind.example()
+    except TypeError:  # it requires options and declares no example
+        return f"{name_of(kind)}(x, {', '.join(field.name for field in _options(kind))})"
+    shown = [example.column]
+    for field in _options(kind):
+        if field.default is MISSING:
+            value = getattr(example, field.name)
+            shown += [f"{each:g}" for each in value] if isinstance(value, tuple | list) else [f"{value}"]
+    return f"{name_of(kind)}({', '.join(shown)})"

@@ -7,17 +7,21 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 
 from windrow.aggregates import AggregateFunction
 from windrow.errors import OutputError, SpecError, UnsupportedError
+from windrow.outputs.html import html_table, html_text
 from windrow.planner.model import Model, Predicted, current_model, load_model
 from windrow.planner.units import as_bytes, as_time
 from windrow.planner.workload import WHOLE, Workload, approaches, is_real, is_whole, short
 from windrow.synopses import Synopsis
 from windrow.synopses.base import RetentionKind
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Prefer: TypeAlias = Literal["balanced", "time", "space"]
 CLOSE = 1.3
@@ -28,7 +32,8 @@ AS_GOOD = 1.1
 
 MOST_BYTES = 1e300
 UNSURE, WIDTH = "†", 100
-UNKNOWN = "the model knows nothing of it"
+NOT_MEASURED = "not measured; run `windrow calibrate`, with --import if it is from outside the package"
+NO_COSTS = "not measured; it does not declare its costs"
 
 
 @dataclass(frozen=True)
@@ -70,47 +75,73 @@ class Advice:
         return self.pick.name
 
     def __str__(self) -> str:
-        work = self.work
-        asked = f"{work.aggregate!r} over {work.retention:,} elements, every {work.slide:,}"
-        if work.batch is not None:
-            asked += f", in batches of {work.batch:,}"
-        if self.groups > 1:
-            asked += f", {self.groups:,} groups"
         lines = [
-            asked,
-            f"{'':2}{'approach':23}{'a slide':>9}{'95 % within':>18}{'bytes':>9}{'95 % within':>18}  answers",
+            self.title,
+            f"{'':2}{'approach':23}{'per slide':>9}{'95% within':>18}{'bytes':>9}{'95% within':>18}  answers",
         ]
-        for way in self.ways:
-            if way.predicted is not None:
-                lines.append(self._line(way))
-        for way in self.ways:
-            said = way.obstacle or (f"{UNSURE} {way.caution}" if way.caution else None)
-            if said:
-                lines.append(_wrapped(f"  {way.name:23}{said}", 25))
-        lines += ["", _wrapped(f"pick: {self.pick.name}. {self.reason}", 0)]
-        return "\n".join(lines)
-
-    def _line(self, way: Way) -> str:
-        found = way.predicted
-        assert found is not None
-        n = self.groups
-        times = f"{as_time(n * found.time_low)}-{as_time(n * found.time_high)}"
-        sizes = f"{as_bytes(n * found.bytes_low)}-{as_bytes(n * found.bytes_high)}"
-        mark = "*" if way is self.pick else "~" if way in self.close else " "
-        answers = way.answers if way.caution is None else f"{way.answers} {UNSURE}"
-        return (
-            f"{mark:2}{way.name:23}{as_time(n * found.time):>9}{times:>18}{as_bytes(n * found.bytes):>9}{sizes:>18}"
-            f"  {answers}"
-        )
+        for mark, name, time, times, size, sizes, answers in self._rows():
+            lines.append(f"{mark:2}{name:23}{time:>9}{times:>18}{size:>9}{sizes:>18}  {answers}")
+        lines += [_wrapped(f"  {name:23}{note}", 25) for name, note in self._notes()]
+        return "\n".join([*lines, "", _wrapped(self.verdict, 0)])
 
     __repr__ = __str__
 
-    def plot(self, path: str | Path) -> Path:
-        """Plot the ways that apply by space and time, with quadrants around the pick and the Pareto front."""
-        from windrow.planner.plot import draw
+    @property
+    def title(self) -> str:
+        """The workload in one line."""
+        work = self.work
+        title = f"{work.aggregate!r} over {work.retention:,} values, every {work.slide:,}"
+        if work.batch is not None:
+            title += f", in batches of {work.batch:,}"
+        return f"{title}, {self.groups:,} groups" if self.groups > 1 else title
 
+    @property
+    def verdict(self) -> str:
+        """The pick and the reason for it, as a sentence."""
+        return f"pick: {self.pick.name}. {self.reason}"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        """Return the cells of each way with a cost: mark, name, time with bounds, bytes with bounds, answers."""
+        n = self.groups
+        rows: list[tuple[str, ...]] = []
+        for way in self.ways:
+            cost = way.predicted
+            if cost is not None:
+                times = f"{as_time(n * cost.time_low)}-{as_time(n * cost.time_high)}"
+                sizes = f"{as_bytes(n * cost.bytes_low)}-{as_bytes(n * cost.bytes_high)}"
+                mark = "*" if way is self.pick else "~" if way in self.close else " "
+                answers = way.answers if way.caution is None else f"{way.answers} {UNSURE}"
+                rows.append((mark, way.name, as_time(n * cost.time), times, as_bytes(n * cost.bytes), sizes, answers))
+        return rows
+
+    def _notes(self) -> list[tuple[str, str]]:
+        """Return the name of each way that does not apply or is not picked, with the reason."""
+        notes = [(way.name, way.obstacle or (f"{UNSURE} {way.caution}" if way.caution else "")) for way in self.ways]
+        return [(name, note) for name, note in notes if note]
+
+    def _repr_html_(self) -> str:
+        """Return the advice as HTML tables, for notebooks."""
+        header = ("", "approach", "per slide", "95% within", "bytes", "95% within", "answers")
+        notes = html_table((), self._notes()) if self._notes() else ""
+        return html_text(self.title) + html_table(header, self._rows()) + notes + html_text(self.verdict)
+
+    @overload
+    def plot(self, path: None = None) -> Figure: ...
+
+    @overload
+    def plot(self, path: str | Path) -> Path: ...
+
+    def plot(self, path: str | Path | None = None) -> Figure | Path:
+        """Plot the ways that apply by space and time, with quadrants around the pick and the Pareto front.
+
+        Returns the matplotlib figure, which a notebook shows, or writes it to `path`, whose suffix selects the format.
+        """
+        from windrow.planner.plot import draw, figure_of
+
+        if path is None:
+            return figure_of(self)
         if not isinstance(path, str | Path):
-            raise OutputError(f"plot: {path!r} is no name of a file")
+            raise OutputError(f"plot: expected the name of a file, got {short(path)}")
         return draw(self, Path(path))
 
 
@@ -168,23 +199,23 @@ def advise(
         raise SpecError(f"whole: expected True or False, got {short(whole)}")
     work = _workload(aggregate, retention, slide, eps, delta, batch, kind, whole)
     if not is_whole(groups):
-        raise SpecError(f"groups: {short(groups)} must be a whole number from 1 to 2**62")
+        raise SpecError(f"groups: expected an integer from 1 to 2**62, got {short(groups)}")
     if not isinstance(prefer, str) or prefer not in ("balanced", "time", "space"):
-        raise SpecError(f"prefer: {short(prefer)} must be 'balanced', 'time' or 'space'")
+        raise SpecError(f"prefer: expected 'balanced', 'time' or 'space', got {short(prefer)}")
     if limit_bytes is not None and not (is_real(limit_bytes) and 0 < limit_bytes <= MOST_BYTES):
-        raise SpecError(f"limit_bytes: {short(limit_bytes)} must be a number of bytes above 0 and up to 1e300")
-    known = _known(model)
-    ways = [_way(work, synopsis, known) for synopsis in approaches()]
+        raise SpecError(f"limit_bytes: expected a number above 0 and up to 1e300, got {short(limit_bytes)}")
+    costs = _model(model)
+    ways = [_way(work, synopsis, costs) for synopsis in approaches()]
     return _choose(work, groups, prefer, limit_bytes, ways)
 
 
-def _known(model: Any) -> Model:
+def _model(model: Any) -> Model:
     if model is None:
         return current_model()
     if isinstance(model, str | Path):
         return load_model(model)
     if not isinstance(model, Model):
-        raise SpecError(f"model: {short(model)} is neither a model nor the name of a file by `windrow calibrate --out`")
+        raise SpecError(f"model: expected a model or a file written by `windrow calibrate --out`, got {short(model)}")
     return model
 
 
@@ -193,9 +224,9 @@ def _workload(
     kind: RetentionKind, whole: bool,
 ) -> Workload:  # fmt: skip
     if not isinstance(aggregate, AggregateFunction):
-        raise SpecError(f"aggregate: {short(aggregate)} is no aggregate; give one such as wr.sum('volume')")
+        raise SpecError(f"aggregate: expected an aggregate such as wr.sum('volume'), got {short(aggregate)}")
     if not isinstance(kind, str) or kind not in ("count", "time"):
-        raise SpecError(f"kind: {short(kind)} is not a kind of retention; it must be 'count' or 'time'")
+        raise SpecError(f"kind: expected 'count' or 'time', got {short(kind)}")
     eps = float(getattr(aggregate, "eps", 0.0)) if eps is None else eps
     return Workload(aggregate, retention, slide, eps, delta, batch, WHOLE if whole else "uniform", kind)
 
@@ -209,17 +240,17 @@ def _way(work: Workload, synopsis: type[Synopsis], model: Model) -> Way:
         predicted = model.predict(work, synopsis)
         if predicted is not None:
             return Way(synopsis, answers, predicted, caution=synopsis.unsure(work.aggregate))
-        obstacle = UNKNOWN
+        obstacle = NOT_MEASURED if synopsis.costs(work.aggregate) else NO_COSTS
     return Way(synopsis, answers, obstacle=obstacle)
 
 
 def cost_of(prefer: Prefer) -> Callable[[Predicted], float]:
     """Return the function of predicted costs to minimise."""
     if prefer == "time":
-        return lambda found: found.time
+        return lambda cost: cost.time
     if prefer == "space":
-        return lambda found: found.bytes
-    return lambda found: math.sqrt(found.time * found.bytes)
+        return lambda cost: cost.bytes
+    return lambda cost: math.sqrt(cost.time * cost.bytes)
 
 
 def _choose(work: Workload, groups: int, prefer: Prefer, limit: float | None, ways: list[Way]) -> Advice:
@@ -237,10 +268,10 @@ def _choose(work: Workload, groups: int, prefer: Prefer, limit: float | None, wa
         applying = [_within(way, float(limit) / groups, as_bytes(float(limit))) for way in applying]
     fitting = [way for way in applying if way.caution is None]
     if not fitting and limit is not None:
-        looser = "a larger error" if work.eps else "an error by eps= and delta="
+        looser = "a larger error" if work.eps else "an error with eps= and delta="
         raise UnsupportedError(
-            f"limit_bytes: nothing that applies is sure to take so little as {as_bytes(float(limit))}; "
-            f"{least.name} may take {as_bytes(groups * _most(least))}. Allow more, or {looser}"
+            f"limit_bytes: no applicable synopsis is certain to fit into {as_bytes(float(limit))}; "
+            f"{least.name} may take {as_bytes(groups * _most(least))}. Allow more memory, or {looser}"
         )
     fitting = fitting or applying
     pick = _pick(fitting, price, 1.0 if limit is not None else AS_GOOD)
@@ -272,20 +303,20 @@ def _wrapped(text: str, indent: int) -> str:
 def _why_none(work: Workload, ways: list[Way]) -> str:
     """Return why nothing applies: the error allowed is too small, the model lacks the synopses, or none exists."""
     obstacles = [way.obstacle or "" for way in ways]
-    if UNKNOWN in obstacles:
-        return f"the model knows no synopsis that keeps {work.aggregate!r}; calibrate anew by `windrow calibrate`"
-    # Large enough to matter, and smaller than any share that heavy hitters are asked for.
+    if NOT_MEASURED in obstacles:
+        return f"the model has no costs of a synopsis that supports {work.aggregate!r}; run `windrow calibrate`"
+    # Large enough to matter, and smaller than any share that heavy hitters may be defined by.
     generous = replace(work, eps=1e-6, delta=0.5)
-    told = next((way.obstacle for way in ways if generous.why_not(way.synopsis) is None), None)
-    if told:
-        return f"no synopsis keeps {work.aggregate!r} with eps={work.eps:g} and delta={work.delta:g}: {told}"
-    return f"no synopsis keeps {work.aggregate!r} ({obstacles[0]}); wr.slide keeps it by panes of its own"
+    obstacle = next((way.obstacle for way in ways if generous.why_not(way.synopsis) is None), None)
+    if obstacle:
+        return f"no synopsis supports {work.aggregate!r} with eps={work.eps:g} and delta={work.delta:g}: {obstacle}"
+    return f"no synopsis supports {work.aggregate!r} ({obstacles[0]}); wr.slide stores it in panes instead"
 
 
-def _within(way: Way, limit: float, told: str) -> Way:
-    """Return the way, with a caution added if it may exceed the limit."""
+def _within(way: Way, limit: float, shown: str) -> Way:
+    """Return the way, with a caution added if it may exceed the limit; `shown` is the limit for all groups."""
     fits = way.caution is not None or _most(way) <= limit
-    return way if fits else replace(way, caution=f"it may take more than the {told} that are allowed")
+    return way if fits else replace(way, caution=f"it may take more than the allowed {shown}")
 
 
 def _most(way: Way) -> float:
@@ -306,25 +337,19 @@ def _reason(
     pick: Way, close: tuple[Way, ...], fitting: list[Way], applying: list[Way], prefer: Prefer,
     price: Callable[[Way], float],
 ) -> str:  # fmt: skip
-    what = {
-        "time": "the least time",
-        "space": "the least memory",
-        "balanced": "the least time and memory, weighed alike,",
-    }
+    least = {"time": "the least time", "space": "the least memory", "balanced": "the least time and memory combined"}
     others = [way for way in fitting if way not in (pick, fitting[0], *close)]
-    said = f"It takes {what[prefer]} of what applies"
+    reason = f"Of all that apply, it takes {least[prefer]}"
     if pick is not fitting[0]:
-        said = f"It is exact, and as good as {fitting[0].name} within {AS_GOOD - 1:.0%}"
+        reason = f"It is exact, and within {AS_GOOD - 1:.0%} of {fitting[0].name}, the cheapest"
     if others:
-        said += f"; the next, {others[0].name}, takes {price(others[0]) / price(pick):.1f} times as much"
+        reason += f"; the next, {others[0].name}, takes {price(others[0]) / price(pick):.1f} times as much"
     if close:
-        said += f". Too close to call: {', '.join(way.name for way in close)}"
+        reason += f". Too close to call: {', '.join(way.name for way in close)}"
     cheaper = [way for way in applying if way.caution is not None and way is not pick and price(way) < price(pick)]
     if cheaper:
-        said += (
-            f". {cheaper[0].name} would take {price(cheaper[0]) / price(pick):.2f} of that, but {cheaper[0].caution}"
-        )
-    found = pick.predicted
-    if found is not None and found.stands_in is not None:
-        said += f". The costs are those of {found.stands_in}, which is like it"
-    return said + "."
+        share = price(cheaper[0]) / price(pick)
+        reason += f". {cheaper[0].name} would take {share:.2f} times as much, but {cheaper[0].caution}"
+    if pick.predicted is not None and pick.predicted.stands_in is not None:
+        reason += f". The costs are those of {pick.predicted.stands_in}, the most similar aggregate that was measured"
+    return reason + "."

@@ -40,17 +40,17 @@ class Relation:
         return "O" if self.is_at_most else "Ω"
 
 
-def grows(cost: Expr, beside: Expr, as_: Symbol) -> Relation:
+def grows(cost: Expr, other: Expr, as_: Symbol) -> Relation:
     """Compare the growth of two costs as a quantity tends to infinity.
 
-    >>> from windrow.planner.cost_terms import symbols
+    >>> from windrow.synopses.costs import symbols
     >>> q = symbols()
     >>> str(grows(q.S * 3 + 1, q.R, q.R)), str(grows(q.R, q.S * 3 + 1, q.R)), str(grows(2 * q.R, q.R, q.R))
     ('O', 'Ω', 'Θ')
     """
     import sympy
 
-    ratio = sympy.sympify(cost) / beside
+    ratio = sympy.sympify(cost) / other
     # Every quantity is at least 1 and every logarithm at least 0; the limit needs to know this.
     others = {symbol: 1 + sympy.Dummy(symbol.name, positive=True) for symbol in ratio.free_symbols - {as_}}
     return Relation(sympy.limit(sympy.simplify(ratio.subs(others)), as_, sympy.oo))
@@ -66,7 +66,7 @@ class Bounds:
     """Time of all updates in a slide."""
     query: Any
     """Time of one query."""
-    known: bool
+    tight: bool
     """Whether these are upper bounds as well."""
 
     @property
@@ -98,10 +98,10 @@ def bounds(*, bounded: bool, differential: bool) -> Bounds:
     R, S, B = _batch()  # noqa: N806
     space = R / B + 1 if bounded else R
     if differential:
-        return Bounds(space, S / B * (B + 1 + 1) + S / B * (1 + 1), R**0, known=bounded)
+        return Bounds(space, S / B * (B + 1 + 1) + S / B * (1 + 1), R**0, tight=bounded)
     if bounded:
-        return Bounds(space, S / B * (B + 1) + S / B, R / B, known=False)
-    return Bounds(space, S / B * B + S / B * B, R, known=False)
+        return Bounds(space, S / B * (B + 1) + S / B, R / B, tight=False)
+    return Bounds(space, S / B * B + S / B * B, R, tight=False)
 
 
 def bounds_of(aggregate: AggregateFunction) -> Bounds:

@@ -16,7 +16,8 @@ from windrow.arrays import is_number
 from windrow.planner.model import Model
 from windrow.planner.panes_of_values import PanesOfValues
 from windrow.planner.units import as_time
-from windrow.planner.workload import APPROACHES, Workload
+from windrow.planner.workload import Workload
+from windrow.synopses import SYNOPSIS_REGISTRY, Synopsis
 from windrow.windows.query import WindowQuery
 from windrow.windows.specs import Shape
 from windrow.windows.synopsis_spec import Keep
@@ -48,26 +49,29 @@ def choose(slide: WindowQuery, model: Callable[[], Model], spared: Container[str
 def _chosen(slide: WindowQuery, name: str, aggregate: AggregateFunction, model: Model) -> KeepChoice:
     obstacle = _why_panes(slide, aggregate)
     if obstacle:
-        return KeepChoice(None, f"{name!r} is kept by panes of values: {obstacle}")
+        return KeepChoice(None, f"{name!r} is stored in panes of values: {obstacle}")
     costs = dict(_priced(slide, aggregate, model))
     if len(costs) < 2:
-        return KeepChoice(None, f"{name!r} is kept by panes of values: no synopsis that applies was measured")
+        return KeepChoice(None, f"{name!r} is stored in panes of values: no applicable synopsis was measured")
     best = [min(each) for each in zip(*costs.values(), strict=True)]
     regret = {keep: max(cost / least for cost, least in zip(each, best, strict=True)) for keep, each in costs.items()}
     keep = min(regret, key=lambda each: regret[each])
-    told = ", ".join(
-        f"{'panes of values' if k is None else k.synopsis} {as_time(each[-1])}" for k, each in costs.items()
+    times = ", ".join(f"{_name(each)} {as_time(cost[-1])}" for each, cost in costs.items())
+    return KeepChoice(
+        keep, f"{name!r} is stored in {_name(keep)}; {_premise(slide)}, the model predicts per slide: {times}"
     )
-    kept = "panes of values" if keep is None else str(keep.synopsis)
-    return KeepChoice(keep, f"{name!r} is kept by {kept}; {_premise(slide)}, the model predicts per slide: {told}")
+
+
+def _name(keep: Keep | None) -> str:
+    return "panes of values" if keep is None else str(keep.synopsis)
 
 
 def _premise(slide: WindowQuery) -> str:
     """Describe the window size that a prediction assumes: the count, or a likely number of rows for time windows."""
     if any(shape.unit == "time" for shape in slide.shapes):
         return (
-            f"how many rows a window of time has is not known, and the choice suits {LIKELY[0]:,} to {LIKELY[-1]:,} "
-            f"rows; if it has about {LIKELY[-1]:,}"
+            f"the number of rows per time window is unknown, and the choice suits {LIKELY[0]:,} to {LIKELY[-1]:,}; "
+            f"for {LIKELY[-1]:,} rows"
         )
     return f"for a window of {slide.shapes[-1].length:,} rows"
 
@@ -75,13 +79,13 @@ def _premise(slide: WindowQuery) -> str:
 def _why_panes(slide: WindowQuery, aggregate: AggregateFunction) -> str | None:
     """Return why no synopsis can store the aggregate here, or None if one might."""
     if any(shape.length is None for shape in slide.shapes):
-        return "a landmark window has no retention"
+        return "a landmark window has no fixed length"
     if any(shape.emit for shape in slide.shapes):
-        return "emit= asks for windows of other lengths too"
+        return "emit= also reports windows of other lengths"
     if slide.clock.kind == "float":
-        return f"{slide.on!r} is a float, and synopses take whole numbers and instants"
+        return f"{slide.on!r} is a float, but synopses need integers or instants"
     if not all(is_number(slide.types[column]) for column in aggregate.columns):
-        return "synopses keep numbers"
+        return "synopses store numbers only"
     return None
 
 
@@ -96,11 +100,11 @@ def _likely(shape: Shape, aggregate: AggregateFunction, eps: float) -> Iterator[
     if shape.unit != "time":
         yield Workload(aggregate, shape.length, shape.every, eps)
         return
-    for tuples in LIKELY:
+    for rows in LIKELY:
         # A number of rows that makes whole panes.
         slides = -(-shape.length // shape.every)
-        slide = max(1, tuples // slides)
-        yield Workload(aggregate, max(tuples // slide * slide, slide), slide, eps, kind="time")
+        slide = max(1, rows // slides)
+        yield Workload(aggregate, max(rows // slide * slide, slide), slide, eps, kind="time")
 
 
 def _priced(
@@ -114,14 +118,20 @@ def _priced(
     if any(each is None for each in panes):
         return
     yield None, [each.time for each in panes if each is not None]
-    for kind in APPROACHES:
-        asked = exact if kind.exact else works
-        if not kind.deterministic or kind.unsure(aggregate) or any(work.why_not(kind) for work in asked):
+    for kind in _measured(model):
+        mine = exact if kind.exact else works
+        if not kind.deterministic or kind.unsure(aggregate) or any(work.why_not(kind) for work in mine):
             continue
-        costs = [model.predict(work, kind) for work in asked]
+        costs = [model.predict(work, kind) for work in mine]
         if all(each is not None for each in costs):
-            keep = Keep(kind.__name__, eps=0.0 if kind.exact else asked[0].eps)
+            keep = Keep(kind.__name__, eps=0.0 if kind.exact else mine[0].eps)
             yield (
                 keep,
-                [each.time + sorting * work.slide for each, work in zip(costs, asked, strict=True) if each is not None],
+                [each.time + sorting * work.slide for each, work in zip(costs, mine, strict=True) if each is not None],
             )
+
+
+def _measured(model: Model) -> list[type[Synopsis]]:
+    """Return the synopses that the model has costs of; no others are loaded."""
+    names = [*SYNOPSIS_REGISTRY.builtin, *SYNOPSIS_REGISTRY.imported, *SYNOPSIS_REGISTRY.offered]
+    return [SYNOPSIS_REGISTRY.find(name, "using") for name in dict.fromkeys(names) if name in model.synopses]

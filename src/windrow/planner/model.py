@@ -8,7 +8,7 @@ import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
 from statistics import median
@@ -21,9 +21,9 @@ from windrow.aggregates.base import name_of
 from windrow.errors import DataError, SourceError, quoted
 from windrow.planner.calibration.grid import Line
 from windrow.planner.calibration.regression import Diagnosis, Fit, fit
-from windrow.planner.cost_terms import PER_ELEMENT, TERMS, complexity, numbers, value_of
 from windrow.planner.data import RATE
 from windrow.planner.workload import AGGREGATES, Workload
+from windrow.synopses.costs import PER_VALUE_OF_SLIDE, TERMS, numbers, value_of
 
 Mode: TypeAlias = Literal["rolled", "batched", "timed"]
 """How values arrive: many slides at once, a few at a time, or many at once with expiry by time."""
@@ -77,7 +77,7 @@ class Predicted:
     bytes_low: float
     bytes_high: float
     stands_in: str | None = None
-    """The aggregate whose model is used, if there is none for this one."""
+    """The aggregate whose model is used, if this one was not measured."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,11 @@ class Model:
 
     costs: Mapping[Key, Costs]
     about: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def synopses(self) -> frozenset[str]:
+        """The names of the synopses whose costs the model has."""
+        return frozenset(key.synopsis for key in self.costs)
 
     def predict(self, work: Workload, kind: type[Any]) -> Predicted | None:
         """Predict the cost of a synopsis that applies; return None if nothing comparable was measured."""
@@ -125,32 +130,32 @@ class Model:
 def read_model(text: str, where: str) -> Model:
     """Parse a saved model."""
     try:
-        told = json.loads(text)
-        if told["version"] != VERSION:
+        saved = json.loads(text)
+        if saved["version"] != VERSION:
             raise SourceError(
-                f"{where}: it is of version {told['version']}, this Windrow reads version {VERSION}; calibrate anew"
+                f"{where}: unsupported version {saved['version']}, expected {VERSION}; run `windrow calibrate` again"
             )
         costs = {
             Key(*(each[name] for name in ("aggregate", "synopsis", "mode", "eps", "delta"))): Costs(
                 _fit(each["time"]), _fit(each["space"])
             )
-            for each in told["costs"]
+            for each in saved["costs"]
         }
-        return Model(costs, told["about"])
+        return Model(costs, saved["about"])
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise SourceError(f"{where}: this is no model that `windrow calibrate` has written ({error!r})") from None
+        raise SourceError(f"{where}: expected a model written by `windrow calibrate` ({error!r})") from None
 
 
-def _fit(told: Mapping[str, Any]) -> Fit:
-    for name, weight in told["weights"].items():
-        if name.removeprefix(PER_ELEMENT) not in TERMS:
-            raise ValueError(f"there is no term {name!r}")
+def _fit(saved: Mapping[str, Any]) -> Fit:
+    for name, weight in saved["weights"].items():
+        if name.removeprefix(PER_VALUE_OF_SLIDE) not in TERMS:
+            raise ValueError(f"unknown term {name!r}")
         if not isinstance(weight, float | int) or not 0 < weight < math.inf:
             raise ValueError(f"the weight of {name!r} is {weight!r}")
-    if not 0 < told["low"] <= 1 <= told["high"] < math.inf:
-        raise ValueError(f"95 % are from {told['low']!r} to {told['high']!r}")
-    diagnosis = told.get("diagnosis")
-    return Fit(**{**told, "diagnosis": Diagnosis(**diagnosis) if diagnosis else None})
+    if not 0 < saved["low"] <= 1 <= saved["high"] < math.inf:
+        raise ValueError(f"the 95% bounds are {saved['low']!r} and {saved['high']!r}")
+    diagnosis = saved.get("diagnosis")
+    return Fit(**{**saved, "diagnosis": Diagnosis(**diagnosis) if diagnosis else None})
 
 
 @cache
@@ -173,9 +178,9 @@ def load_model(path: str | Path) -> Model:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
+        reason = getattr(error, "strerror", None) or "it is not a text file"
         shown = str(path) if str(path).isprintable() else quoted(str(path))
-        raise SourceError(f"{shown}: the model cannot be read: {reason}") from None
+        raise SourceError(f"{shown}: cannot read the model: {reason}") from None
     return read_model(text, str(path))
 
 
@@ -187,7 +192,7 @@ def current_model() -> Model:
     try:
         written = path.stat().st_mtime_ns if path.is_file() else None
     except OSError as error:
-        raise SourceError(f"{path}: a model of this machine cannot be looked for: {error.strerror}") from None
+        raise SourceError(f"{path}: cannot look for the model of this machine: {error.strerror}") from None
     return shipped_model() if written is None else _own_model(path, written)
 
 
@@ -227,7 +232,7 @@ def fit_costs(lines: Sequence[Line], mode: Mode) -> Costs:
     works = [line.task.work for line in lines]
     each = [work.quantities for work in works]
     q = numbers(*(np.array([getattr(one, name) for one in each]) for name in "RSPkeB"))
-    terms = complexity(lines[0].task.kind, works[0].aggregate)
+    terms = lines[0].task.kind.costs(works[0].aggregate)
     time_terms = terms.time_terms(q)
     if mode == "batched":
         time_terms["calls"] = value_of("calls", q)
@@ -240,7 +245,8 @@ def fit_costs(lines: Sequence[Line], mode: Mode) -> Costs:
 def adapted(model: Model, lines: Iterable[Line]) -> Model:
     """Adapt the model of another machine by some measurements on this one: scale the times of each synopsis.
 
-    The factors measured for a few aggregates are applied to all of them.
+    The factors measured for a few aggregates are applied to all of them. Synopses that the model lacks, such as those
+    from outside the package, get weights of their own.
     """
     ratios: dict[tuple[str, Mode], list[float]] = {}
     lines = list(lines)
@@ -251,9 +257,9 @@ def adapted(model: Model, lines: Iterable[Line]) -> Model:
                 line.measured.time / expected.time
             )
     if not ratios:
-        raise DataError("no window could be filled in time; calibrate on a machine that is not as busy")
-    overall = median([ratio for found in ratios.values() for ratio in found])
-    costs = {}
+        raise DataError("no window could be filled in time; run `windrow calibrate` again when the machine is idle")
+    overall = median([ratio for some in ratios.values() for ratio in some])
+    costs = dict(fit_model(line for line in lines if line.task.kind.__name__ not in model.synopses).costs)
     for key, cost in model.costs.items():
         mine = ratios.get((key.synopsis, key.mode)) or ratios.get((key.synopsis, "rolled")) or [overall]
         factor = median(mine)

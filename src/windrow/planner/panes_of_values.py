@@ -16,6 +16,7 @@ from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.arrays import ALL_VALID, Values
 from windrow.synopses import EXACT, Accuracy, Retention
 from windrow.synopses.base import Instants, Numbers
+from windrow.synopses.costs import Complexity
 from windrow.windows.ranges import combined
 from windrow.windows.slider import VALUES_AT_ONCE
 
@@ -30,6 +31,7 @@ class PanesOfValues:
     """
 
     exact = deterministic = True
+    needs_whole = needs_size = False
 
     def __init__(
         self, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT, *, every: int = 1
@@ -38,6 +40,21 @@ class PanesOfValues:
         self.pane = math.gcd(int(retention.length), int(every))
         self.panes = int(retention.length) // self.pane
         self.states = self.accumulator.empty(0)
+
+    @classmethod
+    def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
+        """Return why panes do not store values, or None if they do."""
+        return None if aggregate.form == "values" else f"the state of {aggregate!r} does not consist of values"
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(("one", "log_P"), ("one", "panes", "R", "R_log_panes"), ("one", "R", "panes"))
+
+    @classmethod
+    def calibrates(cls, retention: Retention, accuracy: Accuracy) -> bool:
+        """Return True: a calibration measures all windows."""
+        return True
 
     def update(self, on: Instants, x: Numbers) -> None:
         """Add values; the last pane may be shorter than the others."""

@@ -12,86 +12,33 @@ from typing import Any
 
 import numpy as np
 
-from windrow.aggregates import (
-    AggregateFunction,
-    Count,
-    First,
-    HeavyHitters,
-    Kurtosis,
-    Last,
-    Max,
-    Mean,
-    Median,
-    Min,
-    Mode,
-    Quantile,
-    Rank,
-    Skewness,
-    Stddev,
-    Sum,
-    Variance,
-)
+from windrow.aggregates import BUILTIN, AggregateFunction
 from windrow.aggregates.base import name_of
 from windrow.errors import SpecError, quoted
-from windrow.planner.cost_terms import Quantities, numbers
 from windrow.planner.data import STREAMS, make_stream
 from windrow.planner.panes_of_values import PanesOfValues
-from windrow.synopses import (
-    SYNOPSES,
-    SYNOPSIS_REGISTRY,
-    Accuracy,
-    BernoulliSample,
-    ExponentialHistogram,
-    GreenwaldKhanna,
-    Retention,
-    Synopsis,
-)
+from windrow.synopses import SYNOPSES, SYNOPSIS_REGISTRY, Accuracy, Retention, Synopsis
 from windrow.synopses.base import Instants, Numbers, RetentionKind
+from windrow.synopses.costs import Quantities, numbers
 from windrow.synopses.samples.base import sample_size
 
-AGGREGATES: Mapping[str, AggregateFunction] = MappingProxyType(
-    {
-        name_of(type(aggregate)): aggregate
-        for aggregate in (
-            Count("x"),
-            Sum("x"),
-            Mean("x"),
-            Variance("x"),
-            Stddev("x"),
-            Skewness("x"),
-            Kurtosis("x"),
-            Min("x"),
-            Max("x"),
-            First("x"),
-            Last("x"),
-            Rank("x", 0.5),
-            Median("x"),
-            Quantile("x", 0.9),
-            Mode("x"),
-            HeavyHitters("x", 0.1),
-        )
-    }
-)
-"""The aggregates that synopses support, by name; their options hardly affect the cost."""
-APPROACHES: tuple[type[Synopsis], ...] = tuple(kind for kind in SYNOPSES if kind is not GreenwaldKhanna)
-"""The built-in synopses that support a retention."""
-
-
-def approaches() -> tuple[type[Synopsis], ...]:
-    """Return the synopses that support a retention, those from outside the package too."""
-    others = [kind for name, kind in SYNOPSIS_REGISTRY.classes().items() if name not in SYNOPSIS_REGISTRY.builtin]
-    return (*APPROACHES, *(kind for kind in others if kind.retentions))
-
-
-NAMES: Mapping[str, type[Any]] = {kind.__name__: kind for kind in (*APPROACHES, PanesOfValues)}
-"""Everything that is measured, by name."""
 WHOLE = "whole"
-"""Data of non-negative integers, which an exponential histogram requires."""
+"""Data of non-negative integers, of which some repeat."""
 LONGEST = 1 << 62
 MADE = 10_000
 """Largest sample that is built to measure the size of an empty one."""
 POOL = 1 << 23
 """Number of values to measure with; they repeat cyclically."""
+
+
+def approaches() -> list[type[Synopsis]]:
+    """Return the synopses that support a retention, those from outside the package last."""
+    return [kind for kind in SYNOPSIS_REGISTRY.classes().values() if kind.retentions]
+
+
+def candidates() -> dict[str, type[Any]]:
+    """Return everything whose costs a calibration can measure, by name."""
+    return {kind.__name__: kind for kind in (*approaches(), PanesOfValues)}
 
 
 @dataclass(frozen=True)
@@ -127,20 +74,22 @@ class Workload:
         for option in ("retention", "slide", *(() if self.batch is None else ("batch",))):
             value = getattr(self, option)
             if not is_whole(value):
-                raise SpecError(f"{option}: {short(value)} must be a whole number of elements from 1 to 2**62")
+                raise SpecError(f"{option}: expected an integer from 1 to 2**62, got {short(value)}")
             object.__setattr__(self, option, int(value))
         for option in ("eps", "delta"):
             value = getattr(self, option)
             if is_real(value) and 0 <= value < 1:  # other values are rejected below, however large
                 object.__setattr__(self, option, float(value))
         if self.slide > self.retention:
-            raise SpecError(f"slide: {self.slide:,} is more than retention={self.retention:,}; elements would be lost")
+            raise SpecError(
+                f"slide: {self.slide:,} exceeds retention={self.retention:,}, so some values would be in no window"
+            )
         if self.batch is not None and self.slide % self.batch:
             raise SpecError(
-                f"batch: {self.batch:,} must divide slide={self.slide:,}, so that an answer follows a batch"
+                f"batch: {self.batch:,} must divide slide={self.slide:,}, so that each slide ends with a batch"
             )
         if self.data not in (*STREAMS, WHOLE):
-            raise SpecError(f"data: {self.data!r} is none of {', '.join((*STREAMS, WHOLE))}")
+            raise SpecError(f"data: expected one of {', '.join((*STREAMS, WHOLE))}, got {short(self.data)}")
         _ = Accuracy(self.eps, self.delta)
 
     @property
@@ -166,13 +115,11 @@ class Workload:
 
     def why_not(self, kind: type[Any]) -> str | None:
         """Return why a synopsis does not apply, or None if it does."""
-        if kind is PanesOfValues:
-            return None if self.aggregate.form == "values" else "the states of panes are numbers"
         obstacle: str | None = kind.why_not(self.aggregate, Retention(self.retention, self.kind), self.accuracy)
-        if obstacle is None and kind is ExponentialHistogram and self.data != WHOLE:
-            return "it keeps whole numbers of at least 0; say whole=True if that is what they are"
-        if obstacle is None and kind is BernoulliSample and self.kind == "time":
-            return "its probability depends on the number of elements, which is not known of a window of time"
+        if obstacle is None and kind.needs_whole and self.data != WHOLE:
+            return "it stores non-negative integers only; pass whole=True if all values are such"
+        if obstacle is None and kind.needs_size and self.kind == "time":
+            return "its probability depends on the number of values, which is unknown for a time window"
         return obstacle
 
     def make(self, kind: type[Any], **options: Any) -> Any:
@@ -186,7 +133,7 @@ class Workload:
 
         An actual synopsis is built, so the size includes everything it allocates.
         """
-        if kind is PanesOfValues or self.why_not(kind) is not None:
+        if self.why_not(kind) is not None:
             return 0.0
         return _empty_bytes(kind, self.aggregate, self.retention, self.eps, self.delta, self.data, self.kind)
 
@@ -241,3 +188,15 @@ def _pool(data: str) -> Numbers:
     if data == WHOLE:
         return np.random.default_rng(5).integers(0, 100, POOL).astype(np.float64)
     return make_stream(data, POOL)
+
+
+def _is_answered(aggregate: AggregateFunction) -> bool:
+    """Return whether some synopsis answers an aggregate."""
+    retention, accuracy = Retention(100), Accuracy(0.1, 0.1)
+    return any(kind.retentions and kind.why_not(aggregate, retention, accuracy) is None for kind in SYNOPSES)
+
+
+AGGREGATES: Mapping[str, AggregateFunction] = MappingProxyType(
+    {name_of(kind): example for kind in BUILTIN if _is_answered(example := kind.example())}
+)
+"""The aggregates that synopses answer, by name; their options hardly affect the cost."""

@@ -92,7 +92,7 @@ class Finding:
     thesis: Observed | None
 
     @property
-    def kept(self) -> bool:
+    def holds(self) -> bool:
         """Whether answers were within ε often enough for δ."""
         return self.observed.delta <= self.delta
 
@@ -110,10 +110,12 @@ class Study:
     retentions: tuple[int, ...] = RETENTIONS
 
     @classmethod
-    def asked(cls, tables: Sequence[str] = (), data: str | None = None, *, seed: int = 0, quick: bool = False) -> Study:
+    def choose(
+        cls, tables: Sequence[str] = (), data: str | None = None, *, seed: int = 0, quick: bool = False
+    ) -> Study:
         """Create a study of the given tables and kind of data; all of them by default."""
-        known = {table.number: table for table in THESIS_TABLES}
-        chosen = tuple(known[number] for number in dict.fromkeys(tables)) or THESIS_TABLES
+        numbered = {table.number: table for table in THESIS_TABLES}
+        chosen = tuple(numbered[number] for number in dict.fromkeys(tables)) or THESIS_TABLES
         kinds = (data,) if data else tuple(STREAMS)
         if quick:
             return cls(chosen, kinds, seed, QUICK_MEASUREMENTS, QUICK_MEASUREMENTS, QUICK_RETENTIONS)
@@ -149,8 +151,8 @@ class Run:
         measurements = self.study.measurements if self.data == "uniform" else self.study.beyond
         truth = _truth(self.data, self.study.seed, max(self.study.retentions) + measurements - 1)
         x = truth.x[: (self.minutes + measurements - 1) * SLIDE]
-        wanted = {table.what for table in self.tables}
-        answers = answers_of(self._synopsis(), x, self.minutes, wanted)
+        kinds = {table.what for table in self.tables}
+        answers = answers_of(self._synopsis(), x, self.minutes, kinds)
         return [finding for table in self.tables for finding in self._compared(table, answers[table.what], truth)]
 
     def _synopsis(self) -> Synopsis:
@@ -162,7 +164,7 @@ class Run:
         return kind(Variance("x"), Retention(self.minutes * SLIDE), accuracy, seed=self.study.seed, **options)
 
     def _compared(self, table: ThesisTable, answers: Numbers, truth: Truth) -> Iterator[Finding]:
-        asked: tuple[float | None, ...] = (None,) if table.what == "variance" else PHI
+        shares: tuple[float | None, ...] = (None,) if table.what == "variance" else PHI
         if table.what == "variance":
             errors = truth.variance_errors(answers, self.minutes)[:, None]
         else:
@@ -170,7 +172,7 @@ class Run:
         # Rank errors are multiples of 1/R; a rounding error must not count as a miss.
         missed = errors > table.eps * (1 + 1e-12)
         kind = self.candidate.kind
-        for j, phi in enumerate(asked):
+        for j, phi in enumerate(shares):
             observed = Observed(float(errors[:, j].mean()), float(errors[:, j].max()), float(missed[:, j].mean()))
             yield Finding(
                 table=table.number,
@@ -187,28 +189,28 @@ class Run:
             )
 
 
-def answers_of(synopsis: Synopsis, x: Numbers, minutes: int, wanted: set[What]) -> dict[What, Numbers]:
+def answers_of(synopsis: Synopsis, x: Numbers, minutes: int, kinds: set[What]) -> dict[What, Numbers]:
     """Return the answers of a synopsis each minute, from the first full window on: one array per wanted aggregate."""
     if isinstance(synopsis, Sample):
-        return _sampled(synopsis, x, minutes, wanted)
+        return _sampled(synopsis, x, minutes, kinds)
     what: What = "quantiles" if isinstance(synopsis, QuantileSynopsis) else "variance"
     return {what: np.asarray(synopsis.roll(np.arange(x.size), x, SLIDE)[minutes - 1 :], np.float64)}
 
 
-def _sampled(sample: Sample, x: Numbers, minutes: int, wanted: set[What]) -> dict[What, Numbers]:
+def _sampled(sample: Sample, x: Numbers, minutes: int, kinds: set[What]) -> dict[What, Numbers]:
     """Answer all aggregates from one sample: the variance of its items, and its quantile for each φ."""
-    on, told = np.arange(x.size), {what: list[Any]() for what in wanted}
+    on, answers_by_kind = np.arange(x.size), {what: list[Any]() for what in kinds}
     for end in range(SLIDE, x.size + 1, SLIDE):
         sample.update(on[end - SLIDE : end], x[end - SLIDE : end])
         if end < minutes * SLIDE:
             continue
         items = sample.items()
-        if "variance" in wanted:
-            told["variance"].append(items.var(ddof=1))
-        if "quantiles" in wanted:
+        if "variance" in kinds:
+            answers_by_kind["variance"].append(items.var(ddof=1))
+        if "quantiles" in kinds:
             ranks = np.maximum(0, np.ceil(np.array(PHI) * items.size).astype(np.int64) - 1)
-            told["quantiles"].append(np.partition(items, ranks)[ranks])
-    return {what: np.array(answers, np.float64) for what, answers in told.items()}
+            answers_by_kind["quantiles"].append(np.partition(items, ranks)[ranks])
+    return {what: np.array(answers, np.float64) for what, answers in answers_by_kind.items()}
 
 
 @lru_cache(maxsize=1)

@@ -122,7 +122,7 @@ class Sample:
     slide: int
     update: float
     query: float
-    kept: int
+    stored: int
 
     @property
     def time(self) -> float:
@@ -137,7 +137,7 @@ class Sample:
     @property
     def space(self) -> int:
         """The bytes of the state and the batch."""
-        return self.kept + self.batch
+        return self.stored + self.batch
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class DesignSpace:
     repeats: int = REPEATS
 
     @classmethod
-    def asked(cls, numbers: Sequence[str] = (), *, quick: bool = False) -> DesignSpace:
+    def choose(cls, numbers: Sequence[str] = (), *, quick: bool = False) -> DesignSpace:
         """Create a study of the given tables; all of them by default."""
         chosen = tuple(number for number in NUMBERS if number in numbers) or NUMBERS
         if quick:
@@ -213,7 +213,7 @@ def _slide(synopsis: Any, elements: Elements, slide: int) -> tuple[float, float]
     return between - begin, time.perf_counter() - between
 
 
-def crossing(shares: Sequence[float], costs: Sequence[float], beside: Sequence[float]) -> float | None:
+def crossing(shares: Sequence[float], costs: Sequence[float], others: Sequence[float]) -> float | None:
     """Return the share from which one cost exceeds another, interpolated between the measured shares.
 
     Returns the first share if the cost is higher from the start, and None if it never is.
@@ -221,7 +221,7 @@ def crossing(shares: Sequence[float], costs: Sequence[float], beside: Sequence[f
     >>> crossing([0.1, 0.5, 1.0], [1.0, 5.0, 10.0], [6.0, 6.0, 6.0])
     0.6
     """
-    over = [cost - other for cost, other in zip(costs, beside, strict=True)]
+    over = [cost - other for cost, other in zip(costs, others, strict=True)]
     for i, now in enumerate(over):
         if now > 0:
             if i == 0:

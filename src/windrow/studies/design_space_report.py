@@ -38,8 +38,11 @@ _SCALES: Mapping[ModelOf, float] = {"time": 1e3, "space": 1.0}
 def beside_measured(study: DesignSpace, samples: Sequence[Sample], number: str) -> Table:
     """Return a table of chapter 6: the averages per workload, in milliseconds and MB."""
     approach = APPROACHES[number]
-    mine, known = of_part(samples, approach, number), {(row.retention, row.slide): row for row in approach.table.rows}
-    rows = [known.get(workload) for workload in study.workloads]
+    mine, published = (
+        of_part(samples, approach, number),
+        {(row.retention, row.slide): row for row in approach.table.rows},
+    )
+    rows = [published.get(workload) for workload in study.workloads]
     each = [[s for s in mine if (s.retention, s.slide) == (r * SLIDE, t * SLIDE)] for r, t in study.workloads]
     columns: dict[str, Sequence[object]] = {"R": [r for r, _ in study.workloads], "S": [s for _, s in study.workloads]}
     times: tuple[tuple[str, Callable[[MeasuredRow], Theirs | None], Callable[[Sample], float]], ...] = (
@@ -89,20 +92,20 @@ def _their_fit(model: ThesisModel) -> list[str]:
     ]
 
 
-def _our_fit(found: Refit, scale: float) -> list[str]:
-    r = found.residuals
+def _our_fit(refit: Refit, scale: float) -> list[str]:
+    r = refit.residuals
     held = ["exact"] * 3 if r is None else [
         f"{_yes(r.homoscedastic)}, p {r.breusch_pagan:.3f}",
         f"{_yes(r.independent)}, d {r.durbin_watson:.2f}",
         f"{_yes(r.normal)}, p {r.jarque_bera:.3f}",
     ]  # fmt: skip
     return [
-        *(_coefficient(found.coefficients[name], scale) for name in PREDICTORS),
-        f"{found.r_squared:.3f}",
-        *(short(scale * error) for error in (found.std_error, found.rmse, found.mae)),
+        *(_coefficient(refit.coefficients[name], scale) for name in PREDICTORS),
+        f"{refit.r_squared:.3f}",
+        *(short(scale * error) for error in (refit.std_error, refit.rmse, refit.mae)),
         *held,
-        f"{found.relative:.2%}",
-        f"{found.planner:.2%}",
+        f"{refit.relative:.2%}",
+        f"{refit.planner:.2%}",
     ]
 
 
@@ -141,8 +144,8 @@ def write_samples(samples: Iterable[Sample], file: IO[str]) -> None:
     writer.writerow(FIELDS)
     for s in samples:
         table = s.approach.table
-        asked = [s.part, table.aggregate, table.approach, s.approach.kind.__name__, table.eps, table.delta]
-        writer.writerow([*asked, s.retention, s.slide, s.update, s.query, s.kept, s.batch])
+        workload = [s.part, table.aggregate, table.approach, s.approach.kind.__name__, table.eps, table.delta]
+        writer.writerow([*workload, s.retention, s.slide, s.update, s.query, s.stored, s.batch])
 
 
 def short(value: float) -> str:

@@ -17,10 +17,10 @@ import numpy as np
 
 from windrow.extras import require
 from windrow.planner.calibration.regression import Floats, Residuals, fit, held_out, tested
-from windrow.planner.cost_terms import complexity, value_of
 from windrow.studies.design_space import Sample
 from windrow.studies.thesis.accuracy import SLIDE
 from windrow.studies.thesis.models import Coefficient, Predictor, What
+from windrow.synopses.costs import value_of
 
 SEED = 0
 """Seed for choosing the held-out measurements, here and in the planner."""
@@ -37,7 +37,7 @@ class Refit:
     rmse: float
     mae: float
     residuals: Residuals | None
-    """None if there are none, because the model is exact."""
+    """None if the model is exact."""
     relative: float
     """Median relative error on the held-out measurements."""
     planner: float
@@ -78,11 +78,11 @@ def _by_planner(samples: Sequence[Sample], what: What, y: Floats, strata: Sequen
     """Return the planner's error on the held-out fifth, which is the same because of the seed."""
     approach = samples[0].approach
     quantities = {stratum: approach.workload(*stratum).quantities for stratum in dict.fromkeys(strata)}
-    costs = complexity(approach.kind, approach.workload(*strata[0]).aggregate)
+    costs = approach.kind.costs(approach.workload(*strata[0]).aggregate)
     some = quantities[strata[0]]
     names = list(costs.time_terms(some) if what == "time" else costs.space_terms(some))
     if what == "space" and samples[0].batch:
         names.append("S")  # The planner's models cover the synopsis alone; here the batch counts too.
     terms = {name: np.array([float(value_of(name, quantities[each])) for each in strata]) for name in names}
-    found = fit(terms, y * 1e9 if what == "time" else y * 1e6, strata, SEED).diagnosis
-    return math.nan if found is None else found.relative_v
+    diagnosis = fit(terms, y * 1e9 if what == "time" else y * 1e6, strata, SEED).diagnosis
+    return math.nan if diagnosis is None else diagnosis.relative_v

@@ -18,12 +18,12 @@ FIELDS = (
 
 NOTES = {
     RESERVOIR: (
-        "Table 6.9, 1 minute: the reservoir has 199,316 places and the window 19,200 elements, so nine tenths of what "
-        "the thesis' reservoir tells is older than the window. Its answer is the variance of all numbers, from which "
-        "that of 19,200 uniform ones is √(0.8/19,200) = 0.0065 off as a rule, and more than 0.01 off in 12 of 100 "
+        "Table 6.9, 1 minute: the reservoir has 199,316 places and the window 19,200 values, so nine tenths of the "
+        "values in the thesis' reservoir are older than the window. Its answer is the variance of all numbers, from "
+        "which that of 19,200 uniform ones is usually √(0.8/19,200) = 0.0065 off, and more than 0.01 off in 12 of 100 "
         "windows. BiasedReservoir forgets what has left the window, PaneReservoirs draws from the window only.",
         "An item of age a is in a biased reservoir with probability exp(-a/size), so where the data drift (sorted, "
-        "bursty) it tells of the newest part of the window, unless it is far larger than that. PaneReservoirs is as "
+        "bursty) it represents the newest part of the window, unless it is far larger than that. PaneReservoirs is as "
         "likely to have any element of the window as any other, and so holds ε for quantiles of all data.",
         "The size ε⁻²·log₂(1/(εδ)) is one for quantiles. A variance needs about (κ-1)·(z/ε)² items, κ being the "
         "kurtosis and z = 3.89 for δ = 0.0001: for ε = 0.05 that is 4,844 of the 7,044 for uniform numbers, 12,109 "
@@ -37,7 +37,7 @@ NOTES = {
     ),
     SKETCH: (
         "KLLPanes is randomised, and draws bits of its own: its numbers differ a little from run to run. "
-        "Greenwald-Khanna keeps to no retention, so it takes no part; Arasu-Manku's blocks are made of it.",
+        "Greenwald-Khanna supports no retention, so it takes no part; Arasu-Manku's blocks consist of its summaries.",
     ),
 }
 
@@ -82,24 +82,24 @@ def notes(tables: Iterable[ThesisTable], findings: Iterable[Finding]) -> Iterato
     """Explain the numbers of measurements and the results."""
     times = {f.data: f.measurements for f in findings}
     if len(set(times.values())) > 1:
-        told = ", ".join(f"{n} on {data}" for data, n in times.items())
-        yield f"Measurements: {told} data. With --data KIND there are {max(times.values())} on any."
+        counts = ", ".join(f"{n} on {data}" for data, n in times.items())
+        yield f"Measurements: {counts} data. With --data KIND there are {max(times.values())} on any."
     for synopsis in dict.fromkeys(table.synopsis for table in tables):
         yield from NOTES[synopsis]
 
 
 def exceptions(findings: Iterable[Finding]) -> Iterator[str]:
     """List the synopses that exceeded ε more often than δ, with the table, the data and the number of settings."""
-    missed = Counter((f.synopsis, f.table, f.data) for f in findings if not f.kept)
+    missed = Counter((f.synopsis, f.table, f.data) for f in findings if not f.holds)
     for what in sorted({(synopsis, table) for synopsis, table, _ in missed}, key=_in_order):
-        told = [f"{data} ({n})" for (*which, data), n in missed.items() if tuple(which) == what]
-        yield f"{what[0]}, table {what[1]}: {', '.join(told)}"
+        data_counts = [f"{data} ({n})" for (*which, data), n in missed.items() if tuple(which) == what]
+        yield f"{what[0]}, table {what[1]}: {', '.join(data_counts)}"
 
 
 def verdict(findings: Sequence[Finding]) -> str:
     """Summarise whether deterministic synopses were always within ε, and randomised ones as often as promised."""
-    certain = [f.kept for f in findings if f.deterministic]
-    likely = [f.kept for f in findings if not f.deterministic]
+    certain = [f.holds for f in findings if f.deterministic]
+    likely = [f.holds for f in findings if not f.deterministic]
     parts = []
     if certain:
         parts.append(f"deterministic synopses: within ε in {_of(certain)} settings")
@@ -113,8 +113,8 @@ def write_csv(findings: Iterable[Finding], file: IO[str]) -> None:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(FIELDS)
     for f in findings:
-        asked = [f.table, f.data, f.synopsis, str(f.deterministic).lower(), f.minutes, f.phi, f.eps, f.delta]
-        writer.writerow([*asked, f.measurements, *f.observed, *(f.thesis or (None,) * 3)])
+        workload = [f.table, f.data, f.synopsis, str(f.deterministic).lower(), f.minutes, f.phi, f.eps, f.delta]
+        writer.writerow([*workload, f.measurements, *f.observed, *(f.thesis or (None,) * 3)])
 
 
 def _worst(findings: Iterable[Finding]) -> Observed:
@@ -145,5 +145,5 @@ def _share(value: float) -> str:
     return _error(value) if value else "0"
 
 
-def _of(kept: Sequence[bool]) -> str:
-    return f"all {len(kept)}" if all(kept) else f"{sum(kept)} of {len(kept)}"
+def _of(holds: Sequence[bool]) -> str:
+    return f"all {len(holds)}" if all(holds) else f"{sum(holds)} of {len(holds)}"

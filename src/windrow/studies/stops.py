@@ -37,41 +37,41 @@ def where_it_stops(samples: Sequence[Sample], aggregate: What) -> Table:
         "time ours": [_share(*_stop(samples, approach, first, _time)) for approach in others],
         "memory theirs": [STOPS[approach.table.number][1] or NONE for approach in others],
         "memory ours": [_share(*_stop(samples, approach, first, _space)) for approach in others],
-        "ns an element": [short(_nanoseconds(samples, approach)) for approach in others],
+        "ns per value": [short(_nanoseconds(samples, approach)) for approach in others],
     }
-    return Table(columns, title=f"Section 9.1: {aggregate} of {minutes} min, S/R at which an approach stops to pay")
+    return Table(columns, title=f"Section 9.1: {aggregate} of {minutes} min, S/R at which an approach stops paying off")
 
 
 def why_it_stops(samples: Sequence[Sample], aggregate: What) -> str:
     """Compare the shares at which times should meet, by the costs per value, with the observed ones."""
     first, *others = (approach for approach in APPROACHES.values() if approach.table.aggregate == aggregate)
     window = median(s.time for s in of_part(samples, first, SECTION)) / of_part(samples, first, SECTION)[0].retention
-    told = []
+    shown = []
     for approach in others:
         share = 1e9 * window / _nanoseconds(samples, approach)
         name = str(approach).removeprefix(f"{aggregate}, ")
         seen, shares = _stop(samples, approach, first, _time)
-        told.append(f"{name} {_at_most(share)} (seen: {_share(seen, shares)})")
+        shown.append(f"{name} {_at_most(share)} (seen: {_share(seen, shares)})")
     return (
-        f"{aggregate}: the instantaneous approach takes {short(1e9 * window)} ns for each element of the window, an "
+        f"{aggregate}: the instantaneous approach takes {short(1e9 * window)} ns per value of the window, an "
         "incremental one the time above for each of the slide. If that were all, times would meet at the ratio of "
-        f"both: {'; '.join(told)}."
+        f"both: {'; '.join(shown)}."
     )
 
 
 def _stop(
     samples: Sequence[Sample], approach: Approach, first: Approach, cost: Callable[[Sample], float]
 ) -> tuple[float | None, Sequence[float]]:
-    mine, beside = _by_share(samples, approach, cost), _by_share(samples, first, cost)
+    mine, reference = _by_share(samples, approach, cost), _by_share(samples, first, cost)
     shares = sorted(mine)
-    return crossing(shares, [mine[s] for s in shares], [beside[s] for s in shares]), shares
+    return crossing(shares, [mine[s] for s in shares], [reference[s] for s in shares]), shares
 
 
 def _by_share(samples: Sequence[Sample], approach: Approach, cost: Callable[[Sample], float]) -> dict[float, float]:
-    found: dict[float, list[float]] = {}
+    by_share: dict[float, list[float]] = {}
     for sample in of_part(samples, approach, SECTION):
-        found.setdefault(sample.slide / sample.retention, []).append(cost(sample))
-    return {share: median(costs) for share, costs in found.items()}
+        by_share.setdefault(sample.slide / sample.retention, []).append(cost(sample))
+    return {share: median(costs) for share, costs in by_share.items()}
 
 
 def _nanoseconds(samples: Sequence[Sample], approach: Approach) -> float:

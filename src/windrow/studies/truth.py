@@ -19,7 +19,7 @@ from windrow.synopses.base import Numbers
 
 
 class Truth:
-    """The windows of a stream that slide by one minute and are a whole number of minutes long.
+    """The windows of a stream that slide by one minute and last an integral number of minutes.
 
     Everything is computed per minute and then combined per window, so each value is visited once.
     """
@@ -62,6 +62,6 @@ class Truth:
             below[windows] += np.searchsorted(minute, answers[windows], "left")
             up_to[windows] += np.searchsorted(minute, answers[windows], "right")
         size = minutes * self.slide
-        asked = np.maximum(1, np.ceil(phi * size)).astype(np.int64)
+        ranks = np.maximum(1, np.ceil(phi * size)).astype(np.int64)
         lowest, highest = np.minimum(below + 1, up_to), np.maximum(below + 1, up_to)
-        return np.asarray(np.maximum(0, np.maximum(lowest - asked, asked - highest)) / size)
+        return np.asarray(np.maximum(0, np.maximum(lowest - ranks, ranks - highest)) / size)

@@ -5,8 +5,8 @@ from windrow.synopses.arasu_manku.heavy_hitters import ArasuMankuHeavyHitters
 from windrow.synopses.arasu_manku.quantiles import ArasuMankuFixed, ArasuMankuVariable
 from windrow.synopses.base import EXACT, Accuracy, Retention, Synopsis
 from windrow.synopses.exact.daba import DABA
+from windrow.synopses.exact.expiration_list import ExpirationList
 from windrow.synopses.exact.fiba.synopsis import FiBA
-from windrow.synopses.exact.lists import ExpirationList
 from windrow.synopses.exact.panes import Panes
 from windrow.synopses.exact.recomputation import Recomputation
 from windrow.synopses.exact.two_stacks import TwoStacks

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.aggregates import AggregateFunction
+from windrow.aggregates import AggregateFunction, Sum
 from windrow.errors import SpecError, UnsupportedError, is_one_of, quoted
 from windrow.synopses.checks import NEVER, as_instants, check_moments, check_order
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import NO_INSTANTS, ends_at
 
 RetentionKind: TypeAlias = Literal["count", "time"]
@@ -41,10 +42,9 @@ class Retention:
 
     def __post_init__(self) -> None:
         if not is_whole(self.length, 1, 2**63 - 1):
-            said = "it must be a whole number from 1 to 2**63 - 1"
-            raise SpecError(f"retention: {quoted(self.length)} is no length; {said}")
+            raise SpecError(f"retention: expected an integer from 1 to 2**63 - 1, got {quoted(self.length)}")
         if not is_one_of(self.kind, ("count", "time")):
-            raise SpecError(f"retention: {quoted(self.kind)} is not a kind of retention; it must be 'count' or 'time'")
+            raise SpecError(f"retention: expected the kind 'count' or 'time', got {quoted(self.kind)}")
 
 
 def is_whole(value: Any, least: int, most: int) -> bool:
@@ -55,7 +55,7 @@ def is_whole(value: Any, least: int, most: int) -> bool:
 def check_whole(option: str, value: Any, least: int, most: int = 2**63 - 1) -> int:
     """Return `value` as an int; raise unless it is an integer within bounds."""
     if not is_whole(value, least, most):
-        raise SpecError(f"{option}: {quoted(value)} must be a whole number from {least} to {most}")
+        raise SpecError(f"{option}: expected an integer from {least} to {most}, got {quoted(value)}")
     return int(value)
 
 
@@ -74,9 +74,9 @@ class Accuracy:
         for name in ("eps", "delta"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
-                raise SpecError(f"{name}: {quoted(value)} must be a number of at least 0 and below 1")
+                raise SpecError(f"{name}: expected a number of at least 0 and below 1, got {quoted(value)}")
             if 0 < value < LEAST_ERROR:
-                raise SpecError(f"{name}: {value!r} is too small to matter; it must be 0 or at least {LEAST_ERROR:g}")
+                raise SpecError(f"{name}: expected 0 or at least {LEAST_ERROR:g}, got {value!r}, which is too small")
 
 
 EXACT = Accuracy()
@@ -89,7 +89,7 @@ def _check_types(name: str, aggregate: Any, retention: Any, accuracy: Any) -> No
         ("accuracy", accuracy, Accuracy, "Accuracy(eps=0.01)"),
     ):
         if not isinstance(value, kind):
-            raise SpecError(f"{name}: {option} is {quoted(value)}; it must be one such as {example}")
+            raise SpecError(f"{name}: {option}: expected e.g. {example}, got {quoted(value)}")
 
 
 class Synopsis(ABC):
@@ -109,6 +109,12 @@ class Synopsis(ABC):
     """The error bound of an answer."""
     source: ClassVar[str]
     """The paper that describes it."""
+    example_aggregate: ClassVar[AggregateFunction] = Sum("x")
+    """An aggregate that it answers, for tests and benchmarks."""
+    needs_whole: ClassVar[bool] = False
+    """Whether it stores only non-negative integers."""
+    needs_size: ClassVar[bool] = False
+    """Whether it must know how many values a window has, so that the planner offers it for counts only."""
     newest: int
     """The current time, from values or from `advance`; meaningless if the retention is a count."""
 
@@ -119,7 +125,7 @@ class Synopsis(ABC):
         seed = check_whole("seed", seed, 0)
         obstacle = self.why_not(aggregate, retention, accuracy)
         if obstacle:
-            raise UnsupportedError(f"{type(self).__name__} cannot keep {aggregate!r} over {retention}: {obstacle}")
+            raise UnsupportedError(f"{type(self).__name__} does not support {aggregate!r} over {retention}: {obstacle}")
         self.aggregate, self.retention, self.accuracy, self.seed = aggregate, retention, accuracy, seed
         self.newest = NEVER
 
@@ -132,6 +138,27 @@ class Synopsis(ABC):
     def unsure(cls, aggregate: AggregateFunction) -> str | None:
         """Return why the requested error is not guaranteed for this aggregate, phrased to follow "but", or None."""
         return None
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space for an aggregate that it answers.
+
+        A calibration estimates the weight of each term. Without terms, the cost of a synopsis is unknown, and it is
+        used only if it is named.
+        """
+        return None
+
+    @classmethod
+    def calibrates(cls, retention: Retention, accuracy: Accuracy) -> bool:
+        """Return whether a calibration measures such a window; False where it would take most of the time."""
+        return True
+
+    @classmethod
+    def example(cls, retention: Retention, **options: Any) -> Synopsis:
+        """Return an empty example over a retention, or over none if it supports none, for tests and benchmarks."""
+        accuracy = Accuracy(0.0 if cls.exact else 0.1, 0.0 if cls.deterministic else 0.01)
+        supported: Any = retention if cls.retentions else None
+        return cls(cls.example_aggregate, supported, accuracy, **options)
 
     @abstractmethod
     def update(self, on: Instants, x: Numbers) -> None:
@@ -173,16 +200,16 @@ class Synopsis(ABC):
 
     def _step_by_step(self, on: Instants, x: Any, ends: Instants, moments: Instants = NO_INSTANTS) -> list[Any]:
         """Alternate update, advance and query, for synopses whose queries cost far more than this loop."""
-        given, at = [], 0
+        answers, at = [], 0
         for i, end in enumerate(ends.tolist()):
             if at < end:
                 self.update(on[at:end], x[at:end])
                 at = end
             if moments.size:
                 self._go_on(int(moments[i]))
-            given.append(self.query())
+            answers.append(self.query())
         self.update(on[at:], x[at:])
-        return given
+        return answers
 
     @property
     def timed(self) -> bool:
@@ -196,7 +223,7 @@ class Synopsis(ABC):
 
     def _expire(self, now: int) -> None:
         """Drop values that are not later than `now` minus the retention; implemented where time is supported."""
-        raise NotImplementedError(f"{type(self).__name__} keeps to no retention of time")
+        raise NotImplementedError(f"{type(self).__name__} does not support a retention by time")
 
     def _in_order(self, on: Instants, x: Numbers, moments: Instants) -> tuple[Instants, Any, Instants]:
         """Return the values and the moments to answer at; raise before any change if they are out of order."""

@@ -20,33 +20,32 @@ def as_instants(on: Any) -> npt.NDArray[np.int64]:
     >>> as_instants([0.5, 1.0])
     Traceback (most recent call last):
     ...
-    windrow.errors.TypeMismatchError: on: expected whole numbers, got 0.5 (float64); count in a smaller unit
+    windrow.errors.TypeMismatchError: on: expected integers, got 0.5 (float64); count in a smaller unit
     """
-    given = np.asarray(on)
-    if given.size and given.dtype.kind not in "iu":
+    instants = np.asarray(on)
+    if instants.size and instants.dtype.kind not in "iu":
         raise TypeMismatchError(
-            f"on: expected whole numbers, got {given.flat[0]} ({given.dtype}); count in a smaller unit"
+            f"on: expected integers, got {instants.flat[0]} ({instants.dtype}); count in a smaller unit"
         )
-    if given.size and given.dtype.kind == "u" and given.max() > np.iinfo(np.int64).max:
-        raise DataError(f"on: expected a number of at most 2**63 - 1, got {given.max()}")
-    return np.ascontiguousarray(given, np.int64)
+    if instants.size and instants.dtype.kind == "u" and instants.max() > np.iinfo(np.int64).max:
+        raise DataError(f"on: expected a number of at most 2**63 - 1, got {instants.max()}")
+    return np.ascontiguousarray(instants, np.int64)
 
 
 def check_every(every: int) -> None:
     """Raise unless the slide is a positive integer."""
-    known = not isinstance(every, bool) and isinstance(every, int | np.integer)
-    if not known or not 1 <= every < 2**63:
-        said = "it must be a whole number from 1 to 2**63 - 1"
-        raise SpecError(f"every: {quoted(every)} is no number of elements; {said}")
+    is_integer = not isinstance(every, bool) and isinstance(every, int | np.integer)
+    if not is_integer or not 1 <= every < 2**63:
+        raise SpecError(f"every: expected an integer from 1 to 2**63 - 1, got {quoted(every)}")
 
 
 def check_elements(on: Array, x: Array, dtype: np.dtype[Any]) -> None:
     """Raise unless each value has an `on` and converts to `dtype` without loss."""
     if on.ndim != 1 or on.shape != x.shape:
-        raise DataError(f"on has shape {on.shape} and x has shape {x.shape}; they must be flat and of one length")
+        raise DataError(f"on and x: expected flat arrays of equal length, got the shapes {on.shape} and {x.shape}")
     if not np.can_cast(x.dtype, dtype, "same_kind"):
-        remedy = "leave out integral=True" if np.can_cast(x.dtype, np.float64, "same_kind") else "give numbers"
-        raise TypeMismatchError(f"x: what is of type {x.dtype} cannot be kept as {dtype}; {remedy}")
+        remedy = "omit integral=True" if np.can_cast(x.dtype, np.float64, "same_kind") else "pass numbers"
+        raise TypeMismatchError(f"x: values of type {x.dtype} cannot be stored as {dtype}; {remedy}")
 
 
 def check_order(on: Array, newest: int) -> int:
@@ -54,20 +53,20 @@ def check_order(on: Array, newest: int) -> int:
     if not on.size:
         return newest
     if on[0] == NEVER:
-        raise DataError(f"on: expected a number from -2**63 + 1 on, got {NEVER}, which stands for no moment at all")
+        raise DataError(f"on: expected a number of at least -2**63 + 1, got {NEVER}, which is reserved")
     if on[0] < newest or (on[1:] < on[:-1]).any():
-        raise DataError("on: elements must come in order; use FiBA for elements that do not, or sort them by `on`")
+        raise DataError("on: values must arrive in order; sort them by `on`, or use FiBA")
     return int(on[-1])
 
 
 def check_moments(option: str, moments: Any, newest: int) -> npt.NDArray[np.int64]:
     """Return times as 64-bit integers; raise unless they are integers, do not decrease and are not before `newest`."""
-    given = np.asarray(moments)
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
-        raise TypeMismatchError(f"{option}: {moments!r} must be flat and of whole numbers")
-    whole = np.ascontiguousarray(given, np.int64)
+    array = np.asarray(moments)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise TypeMismatchError(f"{option}: expected a flat array of integers, got {moments!r}")
+    whole = np.ascontiguousarray(array, np.int64)
     if whole.size and whole[0] < newest:
-        raise DataError(f"{option}: {whole[0]} is before {newest}, to which time has gone on; it must not be earlier")
+        raise DataError(f"{option}: expected at least {newest}, the time that was reached, got {whole[0]}")
     if (whole[1:] < whole[:-1]).any():
-        raise DataError(f"{option}: none may be earlier than the one before it; sort them")
+        raise DataError(f"{option}: expected moments in ascending order; sort them")
     return whole

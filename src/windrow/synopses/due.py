@@ -32,8 +32,8 @@ class Due(NamedTuple):
     """Room for the answers."""
     sizes: npt.NDArray[np.int64]
     """The number of values behind each answer."""
-    given: npt.NDArray[np.int64]
-    """One number: how many answers have been given."""
+    answered: npt.NDArray[np.int64]
+    """One number: how many answers there are so far."""
 
     @classmethod
     def make(cls, ends: Array, moments: Array, answers: Array) -> Due:
@@ -44,23 +44,23 @@ class Due(NamedTuple):
 @njit(cache=True, **INLINED)
 def is_due(due: Due, taken: int) -> bool:
     """Return whether an answer is due once `taken` values have been taken."""
-    given = due.given[0]
-    return bool(given < due.ends.size and due.ends[given] <= taken)
+    answered = due.answered[0]
+    return bool(answered < due.ends.size and due.ends[answered] <= taken)
 
 
 @njit(cache=True, **INLINED)
 def give(due: Due, answer: Any, size: int) -> None:
     """Write the answer that is due."""
-    due.answers[due.given[0]] = answer
-    count_given(due, size)
+    due.answers[due.answered[0]] = answer
+    count_answer(due, size)
 
 
 @njit(cache=True, **INLINED)
-def count_given(due: Due, size: int) -> None:
+def count_answer(due: Due, size: int) -> None:
     """Advance to the next answer after the current one has been written."""
-    given = due.given[0]
-    due.sizes[given] = size
-    due.given[0] = given + 1
+    answered = due.answered[0]
+    due.sizes[answered] = size
+    due.answered[0] = answered + 1
 
 
 @njit(cache=True)
@@ -80,6 +80,6 @@ def after_each(every: int, n: int) -> Array:
     return np.arange(every, n + 1, every)
 
 
-def nullable(answers: Array, known: npt.NDArray[np.bool_]) -> pa.Array:
-    """Return answers as an Arrow array, null where not known: NaN can be an answer."""
-    return pa.array(answers, mask=None if known.all() else ~known, from_pandas=False)
+def nullable(answers: Array, defined: npt.NDArray[np.bool_]) -> pa.Array:
+    """Return answers as an Arrow array, null where undefined: NaN can be an answer."""
+    return pa.array(answers, mask=None if defined.all() else ~defined, from_pandas=False)

@@ -86,8 +86,8 @@ class Estimator(Synopsis):
 
     def _nullable(self, due: Due) -> pa.Array:
         """Return answers as Arrow: null if there are too few values, integers for counts."""
-        known = ~np.isnan(due.answers) | (due.sizes >= max(1, self.aggregate.needs))
-        return nullable(due.answers.astype(np.int64) if isinstance(self.aggregate, Count) else due.answers, known)
+        defined = ~np.isnan(due.answers) | (due.sizes >= max(1, self.aggregate.needs))
+        return nullable(due.answers.astype(np.int64) if isinstance(self.aggregate, Count) else due.answers, defined)
 
     def _expire(self, now: int) -> None:
         self._run(self._elements(NO_INSTANTS, NOTHING), NOW, np.array([now]))

@@ -99,7 +99,7 @@ def _of(kind: str) -> str:
 
 def _check(about: Mapping[str, Any], kind: str, version: int, arguments: Mapping[str, Any]) -> None:
     if about["kind"] != kind:
-        raise SourceError(f"these bytes are the state of a synopsis {about['kind']}; expected one of {kind}")
+        raise SourceError(f"expected the state of a synopsis {kind}, got one of {about['kind']}")
     check_version(f"these bytes are a state of {kind}", about["version"], version, "start with an empty synopsis")
     before, remedy = about["arguments"], "start with an empty synopsis"
     names = {**before, **arguments}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 
 import numpy as np
@@ -257,6 +258,51 @@ def test_user_defined_aggregates_go_through_every_kernel_plan(spark, as_frame, s
     by_spread = wr.Aggregate(Spread("x"), "<=", 1.0)
     expected = rows_of(frame_locally(small, by_spread, "t", ["g"], {}), ["g"])
     assert rows_of(wr.frames(as_frame, by_spread, on="t", by="g").toArrow(), ["g"]) == expected
+
+
+class NativeSpread(Spread):
+    """A user's aggregate that Spark SQL can compute too, over integers as an integer."""
+
+    spark_sql = "max({x}) - min({x})"
+    spark_sql_state = ("min({x})", "max({x})")
+
+
+class LargestProduct(wr.AggregateFunction):
+    """A user's aggregate of two columns."""
+
+    reads = 2
+    spark_sql = "max({x} * {y})"
+
+    @property
+    def columns(self):
+        return (self.column, "x")
+
+    @staticmethod
+    def zero():
+        return (-math.inf,)
+
+    @staticmethod
+    def add(s, x, y):
+        return (max(s[0], x * y),)
+
+    @staticmethod
+    def merge(a, b):
+        return (max(a[0], b[0]),)
+
+    @staticmethod
+    def finish(s):
+        return s[0]
+
+
+def test_user_defined_aggregates_that_declare_spark_sql_take_the_native_plan(as_frame, small):
+    agg = {"spread": NativeSpread("v"), "product": LargestProduct("v")}
+    expected = rows_of(frame_locally(small, QUERIES["threshold"], "t", ["g"], agg), ["g"])
+    assert wr.explain(as_frame, QUERIES["threshold"], on="t", by="g", agg=agg).plan == "native"
+    assert rows_of(wr.frames(as_frame, QUERIES["threshold"], on="t", by="g", agg=agg).toArrow(), ["g"]) == expected
+    query = {"windows": wr.Tumbling("7 seconds"), "on": "t", "by": "g", "agg": {"spread": NativeSpread("v")}}
+    native, shuffled = (wr.slide(as_frame, **query, plan=plan).collect() for plan in ("native", "shuffle"))
+    assert sorted(native) == sorted(shuffled)
+    assert any(row["spread"] for row in native)
 
 
 def test_columns_that_nobody_needs_are_not_shuffled(as_frame, capsys):

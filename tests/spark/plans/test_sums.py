@@ -72,7 +72,7 @@ def test_sums_of_integers_that_do_not_fit_are_an_error(session: Any) -> None:
         df = session.createDataFrame(rows({1: values}), "g long, t long, v long").repartition(2)
         for plan in ("native", "shuffle"):
             asked: dict[str, Any] = {"on": "t", "by": "g", "agg": AGG, "plan": plan}
-            with pytest.raises(Exception, match=r"sum\('v'\) is past 64 bits"):
+            with pytest.raises(Exception, match=r"sum\('v'\) exceeds 64 bits"):
                 wr.frames(df, wr.Gap(10), **asked).collect()
-            with pytest.raises(Exception, match=r"sum\('v'\) is past 64 bits"):
+            with pytest.raises(Exception, match=r"sum\('v'\) exceeds 64 bits"):
                 wr.slide(df, wr.Tumbling(1000), **asked).collect()

@@ -43,8 +43,8 @@ def naming(which: Callable[[int], str]) -> Iterator[None]:
     try:
         yield
     except LimitError as problem:
-        said = which(problem.state)
-        raise DataError(f"{problem}. It is {said}" if said else str(problem)) from None
+        name = which(problem.state)
+        raise DataError(f"{problem}. It is {name}" if name else str(problem)) from None
 
 
 def described(what: str, key: Sequence[Any], start: Any = None) -> str:
@@ -147,9 +147,9 @@ class Accumulator:
         enough = np.flatnonzero(~short)
         mask = short if short.any() else None
         if self._keeps_objects:
-            found = np.empty(len(states), object)
-            self._algebra.finish(states.numbers, states.runs, enough, found)
-            return pa.array(found.tolist(), self.result)
+            results = np.empty(len(states), object)
+            self._algebra.finish(states.numbers, states.runs, enough, results)
+            return pa.array(results.tolist(), self.result)
         if self.aggregate.gives == "number":
             out = np.zeros(len(states), dtype_of(self.result))
             self._algebra.finish(states.numbers, states.runs, enough, out)
@@ -167,8 +167,8 @@ class Accumulator:
             if aggregate.ranks_suffice:
                 remedy = f"pass eps=, e.g. eps=0.001, to keep a summary of bounded size, or {remedy}"
             raise LimitError(
-                f"{aggregate!r}: a frame or window has more than {aggregate.most_values:,} different values of column "
-                f"{aggregate.column!r}, and all of them are kept; {remedy}",
+                f"{aggregate!r}: a frame or window has more than {aggregate.most_values:,} distinct values of column "
+                f"{aggregate.column!r}, and the aggregate stores all of them; {remedy}",
                 problem.state,
             ) from None
 
@@ -181,12 +181,12 @@ class Accumulator:
         counts = np.empty(room if counted else 0, np.int64)
         lengths = np.zeros(len(states), np.int64)
         used = self._algebra.finish(states.numbers, states.runs, rows, items, counts, lengths)
-        found = as_type(pa.array(items[:used]), kind)
+        values = as_type(pa.array(items[:used]), kind)
         if counted:
-            found = pa.StructArray.from_arrays([found, pa.array(counts[:used])], fields=list(self.result.value_type))
+            values = pa.StructArray.from_arrays([values, pa.array(counts[:used])], fields=list(self.result.value_type))
         ends = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
         nulls = None if mask is None else pa.array(mask)
-        return pa.ListArray.from_arrays(ends, found, type=self.result, mask=nulls)
+        return pa.ListArray.from_arrays(ends, values, type=self.result, mask=nulls)
 
 
 def _named(aggregate: AggregateFunction, function: Any) -> Any:
@@ -197,8 +197,8 @@ def _named(aggregate: AggregateFunction, function: Any) -> Any:
             return function(*arguments)
         except ArithmeticError as error:
             raise DataError(
-                f"{aggregate!r}: a function fails on some value: {type(error).__name__}: {error}; let it look at what "
-                "it divides by, or give such values another one before"
+                f"{aggregate!r}: a function failed on a value: {type(error).__name__}: {error}; check divisors in the "
+                "function, or replace such values beforehand"
             ) from None
 
     return call
@@ -221,7 +221,7 @@ def check_aggregated_type(aggregate: AggregateFunction, *values: pa.DataType) ->
     """Reject columns of types that the aggregate does not support."""
     if aggregate.form == "objects":
         return
-    wanted = "a number, a timestamp or a date" if aggregate.accepts_instants else "a number"
+    expected = "a number, a timestamp or a date" if aggregate.accepts_instants else "a number"
     for name, kind in zip(aggregate.columns, values, strict=bool(aggregate.columns)):
         if not is_number(kind) and not (aggregate.accepts_instants and is_instant(kind)):
-            raise TypeMismatchError(f"{aggregate!r}: column {name!r} is of type {kind}; it must be {wanted}")
+            raise TypeMismatchError(f"{aggregate!r}: column {name!r} is of type {kind}; it must be {expected}")

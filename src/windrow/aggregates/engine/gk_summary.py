@@ -105,10 +105,10 @@ def compress(summary: Summary, size: int, n: int, twice_eps: float, bands: Any) 
         to -= 1
         value[to], g[to], delta[to], bands[to] = value[i], g[i], delta[i], bands[i]
         i -= 1
-    kept = size - to
-    for j in range(kept):
+    remaining = size - to
+    for j in range(remaining):
         value[1 + j], g[1 + j], delta[1 + j] = value[to + j], g[to + j], delta[to + j]
-    return kept + 1
+    return remaining + 1
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
@@ -145,9 +145,9 @@ def answer_ranks(summary: Summary, size: int, ranks: Keys, out: Keys, lowest: Ke
     bound_ranks(summary, size, lowest, highest)
     i = 0
     for k in range(out.size):
-        found = nearest(lowest, highest, size, i, ranks[k])
-        out[k] = summary.value[found]
-        i = max(i, found - 1)
+        place = nearest(lowest, highest, size, i, ranks[k])
+        out[k] = summary.value[place]
+        i = max(i, place - 1)
 
 
 @njit(cache=True)

@@ -38,7 +38,7 @@ class States:
 
     def keep(self, rows: Indices) -> States:
         """Return the given distinct states without copying large parts; the original must not be used again."""
-        runs = None if self.runs is None else growing.kept(self.runs, rows)
+        runs = None if self.runs is None else growing.chosen(self.runs, rows)
         return States(self.seen[rows], self.numbers[rows], runs, self.kind)
 
     def joined(self, others: States) -> States:
@@ -58,7 +58,7 @@ class States:
         if self.runs is not None and others.runs is not None:
             place = np.arange(len(self))
             place[rows] = len(self) + np.arange(len(others))
-            self.runs = growing.kept(growing.joined(self.runs, others.runs), place)
+            self.runs = growing.chosen(growing.joined(self.runs, others.runs), place)
 
     def columns(self, prefix: str) -> dict[str, pa.Array]:
         """Return the states as Arrow columns, one row per frame."""

@@ -31,12 +31,12 @@ Indices = npt.NDArray[np.int64]
 
 BEGIN, SORTED, LENGTH, ROOM = 0, 1, 2, 3
 """The columns of `spans`: where a run begins, the length of its sorted part, its length, and its room."""
-USED, WANTED = 0, 1
+USED, LACKING = 0, 1
 """The places of `cursor`: the used part of the pool, and the additional room for which a kernel stopped."""
 FEWEST = 8
 """The room of a new run."""
 TOO_MANY = -1
-"""The value of `WANTED` if a run has reached its limit."""
+"""The value of `LACKING` if a run has reached its limit."""
 
 
 class ValueRuns(NamedTuple):
@@ -79,17 +79,17 @@ def _in_order(values: Array, counts: Indices) -> tuple[Array, Indices]:
 @njit(cache=True)
 def settle(runs: ValueRuns, k: int) -> None:
     """Sort run `k` and combine equal values."""
-    known, length = runs.spans[k, SORTED], runs.spans[k, LENGTH]
-    if known == length:
+    settled, length = runs.spans[k, SORTED], runs.spans[k, LENGTH]
+    if settled == length:
         return
     begin = runs.spans[k, BEGIN]
     if runs.doubts.size:
-        fresh = np.sort(runs.values[begin + known : begin + length])
+        fresh = np.sort(runs.values[begin + settled : begin + length])
         _merge_in(runs, k, Summary(fresh, np.ones(fresh.size, np.int64), np.zeros(fresh.size, np.int64)))
         return
     values, counts = runs.values[begin : begin + length], runs.counts[begin : begin + length]
-    fresh, fresh_counts = _in_order(values[known:], counts[known:])
-    i, j = known - 1, fresh.size - 1
+    fresh, fresh_counts = _in_order(values[settled:], counts[settled:])
+    i, j = settled - 1, fresh.size - 1
     for to in range(length - 1, -1, -1):
         if j < 0:
             break
@@ -113,24 +113,24 @@ def settle(runs: ValueRuns, k: int) -> None:
 def _merge_in(runs: ValueRuns, k: int, other: Summary) -> None:
     """Merge a summary into the front of run `k`, which has room for it, and compress it as far as `eps` allows."""
     spans = runs.spans
-    begin, known = spans[k, BEGIN], spans[k, SORTED]
-    room = known + other.value.size
+    begin, settled = spans[k, BEGIN], spans[k, SORTED]
+    room = settled + other.value.size
     front = Summary(
-        runs.values[begin : begin + known].copy(),
-        runs.counts[begin : begin + known].copy(),
-        runs.doubts[begin : begin + known].copy(),
+        runs.values[begin : begin + settled].copy(),
+        runs.counts[begin : begin + settled].copy(),
+        runs.doubts[begin : begin + settled].copy(),
     )
     whole = Summary(
         runs.values[begin : begin + room], runs.counts[begin : begin + room], runs.doubts[begin : begin + room]
     )
-    merge_summaries(front, known, other, other.value.size, whole)
+    merge_summaries(front, settled, other, other.value.size, whole)
     size = compress(whole, room, whole.g.sum(), runs.eps, np.empty(room, np.int8))
     spans[k, SORTED] = spans[k, LENGTH] = size
 
 
 @njit(cache=True)
 def _make_room(runs: ValueRuns, k: int, more: int) -> bool:
-    """Make room in run `k` for more entries; if the pool is too small, set `WANTED` and return False."""
+    """Make room in run `k` for more entries; if the pool is too small, set `LACKING` and return False."""
     spans, cursor = runs.spans, runs.cursor
     if spans[k, LENGTH] + more <= spans[k, ROOM]:
         return True
@@ -139,11 +139,11 @@ def _make_room(runs: ValueRuns, k: int, more: int) -> bool:
     if length + more <= spans[k, ROOM] and 2 * length <= spans[k, ROOM]:
         return True
     if length > runs.longest:
-        cursor[WANTED] = TOO_MANY
+        cursor[LACKING] = TOO_MANY
         return False
     room = max(FEWEST, 2 * (length + more))
     if cursor[USED] + room > runs.values.size:
-        cursor[WANTED] = room
+        cursor[LACKING] = room
         return False
     begin, to = spans[k, BEGIN], cursor[USED]
     runs.values[to : to + length] = runs.values[begin : begin + length]
@@ -241,9 +241,9 @@ def append(runs: ValueRuns, seen: Indices, slots: Indices, numbers: Array, valid
     """Add each row's value to the runs of the frames that contain the row, and return the runs."""
     at = _append(runs, seen, slots, numbers, valid, 0)
     while at < slots.size:
-        if runs.cursor[WANTED] == TOO_MANY:
+        if runs.cursor[LACKING] == TOO_MANY:
             raise TooManyValuesError(int(slots.reshape(-1)[at]))
-        runs = _with_room(runs, int(runs.cursor[WANTED]))
+        runs = _with_room(runs, int(runs.cursor[LACKING]))
         at = _append(runs, seen, slots, numbers, valid, at)
     return runs
 
@@ -252,16 +252,16 @@ def append_parts(runs: ValueRuns, seen: Indices, into: Indices, parts: Indices) 
     """Add each part's values to the run it belongs to, and return the runs."""
     at = _append_parts(runs, seen, into, parts, 0)
     while at < parts.size:
-        if runs.cursor[WANTED] == TOO_MANY:
+        if runs.cursor[LACKING] == TOO_MANY:
             raise TooManyValuesError(int(into[parts[at]]))
-        runs = _with_room(runs, int(runs.cursor[WANTED]))
+        runs = _with_room(runs, int(runs.cursor[LACKING]))
         at = _append_parts(runs, seen, into, parts, at)
     return runs
 
 
-def _with_room(runs: ValueRuns, wanted: int) -> ValueRuns:
-    """Return the same runs in a pool without gaps, with twice the room plus `wanted`."""
-    size = 2 * int(runs.spans[:, ROOM].sum()) + wanted
+def _with_room(runs: ValueRuns, lacking: int) -> ValueRuns:
+    """Return the same runs in a pool without gaps, with twice the room plus `lacking`."""
+    size = 2 * int(runs.spans[:, ROOM].sum()) + lacking
     made = _like(runs, size, runs.spans.shape[0])
     _copy(runs, np.arange(runs.spans.shape[0]), made, 0, True)
     return made
@@ -285,7 +285,7 @@ def copied(runs: ValueRuns, rows: Indices) -> ValueRuns:
     return made
 
 
-def kept(runs: ValueRuns, rows: Indices) -> ValueRuns:
+def chosen(runs: ValueRuns, rows: Indices) -> ValueRuns:
     """Return the given runs, which must be distinct; the pool is reused unless most of it has become unused."""
     left = runs._replace(spans=runs.spans[rows])
     return _with_room(left, 0) if runs.values.size > 1024 + 8 * int(left.spans[:, ROOM].sum()) else left

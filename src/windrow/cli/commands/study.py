@@ -83,7 +83,7 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
     if args.seed < 0:
         raise SpecError(f"--seed: expected an integer of at least 0, got {args.seed}")
     out = _out(args, FIELDS)
-    study = Study.asked(args.table, args.data, seed=args.seed, quick=args.quick)
+    study = Study.choose(args.table, args.data, seed=args.seed, quick=args.quick)
     findings = _measure(study)
     if out is not None:
         _write(out, lambda file: write_csv(findings, file), f"{len(findings):,} settings")
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace, log: SparkLog) -> None:
 def run_design_space(args: argparse.Namespace, log: SparkLog) -> None:
     """Run the design-space study: measure costs, print, and write if requested."""
     out = _out(args, SAMPLE_FIELDS)
-    study = DesignSpace.asked(args.table, quick=args.quick)
+    study = DesignSpace.choose(args.table, quick=args.quick)
     runs, samples = list(study.runs), list[Sample]()
     with steps(len(runs)) as begin:
         for each in runs:

@@ -14,21 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from windrow.errors import SourceError
+from windrow.aggregates import AggregateFunction
+from windrow.errors import SourceError, quoted
 from windrow.planner.calibration.measure import Care, Measured, measure
 from windrow.planner.data import STREAMS
-from windrow.planner.workload import AGGREGATES, NAMES, WHOLE, Workload
-from windrow.synopses import ExponentialHistogram, PrioritySample
-from windrow.synopses.samples.base import sample_size
+from windrow.planner.workload import AGGREGATES, WHOLE, Workload, candidates
+from windrow.synopses import Retention
 
 RETENTIONS = (100, 1_000, 10_000, 100_000, 500_000, 2_000_000)
 FEW_RETENTIONS = (200, 5_000, 100_000, 2_000_000)
 ACCURACIES = ((0.2, 0.1), (0.1, 0.01), (0.05, 0.0001), (0.01, 0.001))
 """ε and δ of approximate synopses."""
-LONGEST_DRAWN, LARGEST_DRAWN = 10_000, 1_500
-"""Largest windows and samples measured for synopses that draw again for each of their items on every value. Larger ones
-would take most of the time, and in theory the cost per item and value is constant.
-"""
 SOME = ("sum", "variance", "max", "median", "mode", "heavy_hitters")
 """Aggregates that represent the others where measuring all would add little."""
 
@@ -43,8 +39,8 @@ class Task:
     @property
     def key(self) -> dict[str, Any]:
         """The fields that identify the task in a file."""
-        told = asdict(self.work) | {"aggregate": self.work.name, "synopsis": self.kind.__name__}
-        return {name: told[name] for name in KEY}
+        identity = asdict(self.work) | {"aggregate": self.work.name, "synopsis": self.kind.__name__}
+        return {name: identity[name] for name in KEY}
 
     def __str__(self) -> str:
         work = self.work
@@ -124,23 +120,21 @@ def _tasks(
     retention: int, slide: int, aggregates: Mapping[str, Any], accuracy: tuple[float, float], **more: Any
 ) -> Iterator[Task]:
     """Yield a task per synopsis that applies; exact ones only for exact answers, so that each is measured once."""
-    for name, aggregate in aggregates.items():
-        for kind in NAMES.values():
-            options = {"data": WHOLE} if kind is ExponentialHistogram or name in ("mode", "heavy_hitters") else {}
-            if kind.exact != (accuracy[0] == 0):
+    for aggregate in aggregates.values():
+        for kind in candidates().values():
+            if kind.exact != (accuracy[0] == 0) or kind.costs(aggregate) is None:
                 continue
-            work = Workload(aggregate, retention, slide, *_needed(kind, accuracy), **(more | options))
+            options = {"data": WHOLE} if kind.needs_whole or _needs_repetitions(aggregate) else {}
             if options and more.get("data", "uniform") != "uniform":
                 continue
-            if kind is PrioritySample and (retention > LONGEST_DRAWN or not small_enough(work)):
-                continue
-            if work.why_not(kind) is None:
+            work = Workload(aggregate, retention, slide, *_needed(kind, accuracy), **(more | options))
+            if work.why_not(kind) is None and kind.calibrates(Retention(retention, work.kind), work.accuracy):
                 yield Task(work, kind)
 
 
-def small_enough(work: Workload) -> bool:
-    """Return whether the sample that a workload needs is small enough to be measured."""
-    return not work.delta or sample_size(work.accuracy) <= LARGEST_DRAWN
+def _needs_repetitions(aggregate: AggregateFunction) -> bool:
+    """Return whether an aggregate is about how often values occur, so that some must occur more than once."""
+    return aggregate.form == "values" and not aggregate.ranks_suffice
 
 
 def _needed(kind: type[Any], accuracy: tuple[float, float]) -> tuple[float, float]:
@@ -150,8 +144,8 @@ def _needed(kind: type[Any], accuracy: tuple[float, float]) -> tuple[float, floa
 
 def _spread(tasks: Iterable[Task]) -> list[Task]:
     """Return the distinct tasks in a fixed pseudorandom order."""
-    found = list({json.dumps(task.key): task for task in tasks}.values())
-    return [found[i] for i in np.random.default_rng(1).permutation(len(found))]
+    distinct = list({json.dumps(task.key): task for task in tasks}.values())
+    return [distinct[i] for i in np.random.default_rng(1).permutation(len(distinct))]
 
 
 def calibrate(tasks: Iterable[Task], path: Path, care: Care) -> Iterator[Line]:
@@ -168,33 +162,38 @@ def calibrate(tasks: Iterable[Task], path: Path, care: Care) -> Iterator[Line]:
 
 def whole_lines(path: Path) -> list[Line]:
     """Read the measurements of a file and truncate an incomplete last line, so that others can be appended."""
-    found = read_lines(path)
+    lines = read_lines(path)
     # Truncate in place, so that no measurement is lost if the process is killed.
     os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
-    return found
+    return lines
 
 
 def read_lines(path: Path) -> list[Line]:
     """Read the measurements of a file; skip an incomplete last line."""
-    found = []
+    lines = []
     try:
         texts = path.read_text(encoding="utf-8").splitlines()
     except ValueError:
-        raise SourceError(f"{path}: this is no text, and so no measurements of `windrow calibrate`") from None
+        raise SourceError(
+            f"{path}: expected measurements of `windrow calibrate`, got a file that is not text"
+        ) from None
+    kinds = candidates()
     for number, text in enumerate(texts, 1):
         try:
-            found.append(_read(json.loads(text)))
+            lines.append(_read(json.loads(text), kinds))
         except (ValueError, KeyError, TypeError) as error:
             if number == len(texts) and text.startswith('{"aggregate"'):
                 break
-            raise SourceError(f"{path}: line {number} is no measurement of `windrow calibrate` ({error})") from None
-    return found
+            raise SourceError(
+                f"{path}: line {number}: expected a measurement of `windrow calibrate`, got {quoted(text)} ({error})"
+            ) from None
+    return lines
 
 
-def _read(told: dict[str, Any]) -> Line:
-    work = {name: told[name] for name in KEY if name not in ("aggregate", "synopsis")}
-    task = Task(Workload(AGGREGATES[told["aggregate"]], **work), NAMES[told["synopsis"]])
-    measured = {name: value for name, value in told.items() if name not in KEY}
+def _read(values: dict[str, Any], kinds: Mapping[str, type[Any]]) -> Line:
+    work = {name: values[name] for name in KEY if name not in ("aggregate", "synopsis")}
+    task = Task(Workload(AGGREGATES[values["aggregate"]], **work), kinds[values["synopsis"]])
+    measured = {name: value for name, value in values.items() if name not in KEY}
     for name in ("time", "update", "query", "bytes"):
         if not isinstance(measured[name], float | int) or not 0 < measured[name] < float("inf"):
             raise ValueError(f"{name} is {measured[name]!r}")

@@ -63,12 +63,12 @@ def measure(work: Workload, kind: type[Any], care: Care = FULL) -> Measured:
         runs = [run(synopsis, elements, work, slides) / slides]
         if slides * runs[0] <= 2 * care.most:
             runs = [run(synopsis, elements, work, slides) / slides for _ in range(care.runs)]
-        kept = synopsis.nbytes
+        size = synopsis.nbytes
         some = max(1, round(min(care.least * work.slide / runs[0], 1 << 20)))
         updates = [_timed(synopsis.update, *elements.take(some)) / some for _ in range(care.runs)]
         queries = [_timed(synopsis.query) for _ in range(care.runs)]
     nanoseconds = [1e9 * run for run in runs]
-    return Measured(median(nanoseconds), 1e9 * median(updates), 1e9 * median(queries), kept, tuple(nanoseconds), full)
+    return Measured(median(nanoseconds), 1e9 * median(updates), 1e9 * median(queries), size, tuple(nanoseconds), full)
 
 
 def _timed(call: Callable[..., object], *arguments: Any) -> float:

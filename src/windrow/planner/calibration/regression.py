@@ -113,13 +113,13 @@ def fit(terms: Mapping[str, Floats], y: Floats, strata: Sequence[Any], seed: int
     require("fitting a cost model", "studies")
     X = np.column_stack([np.broadcast_to(column, y.shape) for column in terms.values()])  # noqa: N806
     if y.size < X.shape[1] + 2 or not (y > 0).all():
-        raise DataError(f"{y.size} measurements above 0 are too few to tell {X.shape[1]} terms apart")
+        raise DataError(f"{y.size} measurements above 0 are too few for {X.shape[1]} terms")
     names = list(terms)
     rng = np.random.default_rng(seed)
     held = held_out(strata, rng)
     ordinary = _least_squares(X, y)
-    beside = np.column_stack([np.ones(y.size), X / np.max(np.abs(X), axis=0)])
-    residuals = tested(y - X @ ordinary, beside, float(y.max())) or SOUND
+    scaled = np.column_stack([np.ones(y.size), X / np.max(np.abs(X), axis=0)])
+    residuals = tested(y - X @ ordinary, scaled, float(y.max())) or SOUND
     plain = residuals.homoscedastic and residuals.normal and bool((ordinary >= 0).all())
     weighted = robust(X, y)
     # With a dozen measurements the tests reject nothing, and an error that is tiny for the largest is thousands of
@@ -141,9 +141,9 @@ def fit(terms: Mapping[str, Floats], y: Floats, strata: Sequence[Any], seed: int
         residuals.breusch_pagan,
         residuals.jarque_bera,
     )
-    kept = {name: float(weight) for name, weight in zip(names, weights, strict=True) if weight > 0}
+    positive = {name: float(weight) for name, weight in zip(names, weights, strict=True) if weight > 0}
     errors = dict(zip(names, _half_widths(X, y, weights), strict=True))
-    return Fit(kept, low, high, method, {name: errors[name] for name in kept}, diagnosis)
+    return Fit(positive, low, high, method, {name: errors[name] for name in positive}, diagnosis)
 
 
 def _furthest(predicted: Floats, y: Floats) -> float:
@@ -205,14 +205,14 @@ def _half_widths(X: Floats, y: Floats, weights: Floats) -> list[float]:  # noqa:
     from statsmodels.regression.linear_model import WLS
 
     used = weights > 0
-    found = np.full(weights.size, math.nan)
+    widths = np.full(weights.size, math.nan)
     if used.any() and used.sum() < y.size:
         predicted = np.maximum(X @ weights, 1e-12)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = WLS(y, X[:, used], weights=1 / predicted**2).fit(cov_type="HC3")
-            found[used] = 1.96 * result.bse
-    return [float(width) for width in found]
+            widths[used] = 1.96 * result.bse
+    return [float(width) for width in widths]
 
 
 def _factors(X: Floats, y: Floats, solve: Any, rng: np.random.Generator) -> tuple[float, float]:  # noqa: N803

@@ -9,7 +9,6 @@ The scheme declares its labels and conditions in SQL (`Scheme.native_run`), so t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 from operator import and_
 
@@ -18,15 +17,16 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from windrow.aggregates import AggregateFunction, Count, First, Last, Max, Mean, Min, Stddev, Sum, Variance
+from windrow.aggregates import AggregateFunction
 from windrow.framing.query import FrameQuery
 from windrow.framing.schemes import Scheme
 from windrow.framing.schemes.native import NativeRun
 from windrow.rows import wire
 from windrow.spark.plans.clock import as_number, distance
-from windrow.spark.plans.sums import whole_sum
+from windrow.spark.plans.declared import filled, kinds_of, masked
 from windrow.spark.resolve.columns import column
 from windrow.spark.resolve.predicates import condition
+from windrow.spark.versions import from_arrow_type
 
 _RUN, _NEXT = "__run", "__next"
 
@@ -36,13 +36,9 @@ def why_not_native(request: FrameQuery) -> str | None:
     if not request.scheme.is_run:
         return f"{type(request.scheme).__name__} frames with these options are not runs of one label"
     for name, aggregate in request.agg.items():
-        if type(aggregate) not in _AGGREGATES:
-            what = (
-                f"{aggregate!r}, which has no exact equivalent in Spark"
-                if aggregate.builtin
-                else "a user-defined aggregate"
-            )
-            return f"agg {name!r} is {what}"
+        if aggregate.spark_sql_over(*kinds_of(aggregate, request.types)) is None:
+            owner = "" if aggregate.builtin else "user-defined "
+            return f"agg {name!r}: the {owner}aggregate {aggregate!r} has no exact equivalent in Spark SQL"
     return None
 
 
@@ -77,7 +73,9 @@ def _rows(df: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
     chosen += [column(name).alias(f"__{wire.tie(i)}") for i, name in enumerate(request.order_by)]
     chosen += [F.coalesce(truth, F.lit(False)).alias(f"__p{i}") for i, truth in enumerate(truths)]
     chosen += [attribute.alias(f"__{wire.attribute(i)}") for i, attribute in enumerate(attributes)]
-    chosen += [_value(request, a).alias(f"__{wire.value(j)}") for j, a in enumerate(request.agg.values()) if a.columns]
+    for j, aggregate in enumerate(request.agg.values()):
+        values = masked([_value(request, name) for name in aggregate.columns])
+        chosen += [value.alias(name) for value, name in zip(values, _value_names(j, aggregate), strict=True)]
     if scheme.nulls == "break":
         return df.select(*chosen, _all_present(truths, attributes).alias("__present"))
     # With nulls="error" nothing is missing here, and with nulls="false" a missing truth is false.
@@ -90,9 +88,13 @@ def _all_present(truths: list[Column], attributes: list[Column]) -> Column:
     return reduce(and_, present, F.lit(True))
 
 
-def _value(request: FrameQuery, aggregate: AggregateFunction) -> Column:
-    value = column(aggregate.column)
-    return value.cast("double") if pa.types.is_decimal(request.types[aggregate.column]) else value
+def _value(request: FrameQuery, name: str) -> Column:
+    return column(name).cast("double") if pa.types.is_decimal(request.types[name]) else column(name)
+
+
+def _value_names(j: int, aggregate: AggregateFunction) -> list[str]:
+    """Return the internal names of the columns that the j-th aggregate reads."""
+    return [f"__{wire.value(j)}_{i}" for i in range(len(aggregate.columns))]
 
 
 def _runs(rows: DataFrame, request: FrameQuery, run: NativeRun, keys: list[str]) -> DataFrame:
@@ -124,7 +126,7 @@ def _summed(runs: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
     """Aggregate the rows into one row per run."""
     labels = [name for name in runs.columns if name.startswith("__label")]
     last_of_group = F.count(_NEXT) < F.count(F.lit(1))
-    order = F.struct(*(name for name in runs.columns if name.startswith(("__on", "__tie", "__p", "__a", "__v"))))
+    order = [name for name in runs.columns if name.startswith(("__on", "__tie", "__p", "__a", "__v"))]
     sums = [
         F.min("__on").alias("__start"),
         F.max("__on").alias("__end"),
@@ -133,15 +135,17 @@ def _summed(runs: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
         *(F.max(name).alias(name) for name in labels),
     ]
     for j, aggregate in enumerate(request.agg.values()):
-        value = column(f"__{wire.value(j)}") if aggregate.columns else F.lit(1)
-        sums.append(_aggregated(aggregate, value, order, request).alias(f"__r{j}"))
+        sums.append(_result(j, aggregate, request, order).alias(f"__r{j}"))
     return runs.groupBy(*keys, _RUN).agg(*sums).withColumn("__complete", F.lit(True))
 
 
-def _aggregated(aggregate: AggregateFunction, value: Column, order: Column, request: FrameQuery) -> Column:
-    if isinstance(aggregate, Sum) and pa.types.is_integer(request.types[aggregate.column]):
-        return whole_sum(value, request.types[aggregate.column], aggregate)
-    return _AGGREGATES[type(aggregate)](value, order)
+def _result(j: int, aggregate: AggregateFunction, request: FrameQuery, order: list[str]) -> Column:
+    """Return the result of the j-th aggregate, by the Spark SQL that it declares."""
+    kinds = kinds_of(aggregate, request.types)
+    template = aggregate.spark_sql_over(*kinds)
+    assert template is not None
+    result = filled(template, _value_names(j, aggregate), order)
+    return result if aggregate.builtin else result.cast(from_arrow_type(aggregate.result_type(kinds[0])))
 
 
 def _qualifies(request: FrameQuery, run: NativeRun) -> Column:
@@ -159,16 +163,3 @@ def _result_columns(request: FrameQuery, keys: list[str]) -> list[str]:
     labels = [f"__label{i}" for i in range(len(request.scheme.extras))]
     results = [f"__r{j}" for j in range(len(request.agg))]
     return [*keys, "__frame", "__start", "__end", "__closed_at", "__count", "__complete", *labels, *results]
-
-
-_AGGREGATES: dict[type[AggregateFunction], Callable[[Column, Column], Column]] = {
-    Count: lambda value, order: F.count(value),
-    First: lambda value, order: F.min_by(value, F.when(value.isNotNull(), order)),
-    Last: lambda value, order: F.max_by(value, F.when(value.isNotNull(), order)),
-    Max: lambda value, order: F.max(value),
-    Mean: lambda value, order: F.avg(value.cast("double")),
-    Min: lambda value, order: F.min(value),
-    Stddev: lambda value, order: F.stddev_samp(value.cast("double")),
-    Sum: lambda value, order: F.sum(value),
-    Variance: lambda value, order: F.var_samp(value.cast("double")),
-}

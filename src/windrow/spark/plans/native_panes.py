@@ -2,67 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import islice
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windrow.aggregates import AggregateFunction, Count, Max, Mean, Min, Sum, Variance
 from windrow.aggregates.engine.accumulator import Accumulator
-from windrow.aggregates.extremes import LARGEST, SMALLEST
-from windrow.aggregates.pairs import Pair
-from windrow.aggregates.summing import FLOATS
 from windrow.rows import wire
 from windrow.spark.plans.clock import as_integer
+from windrow.spark.plans.declared import filled, kinds_of, masked
 from windrow.spark.plans.shuffle import select_rows
-from windrow.spark.plans.sums import sum_state
 from windrow.spark.resolve.columns import column
 from windrow.windows.gather import FARTHEST_PANE
 from windrow.windows.query import WindowQuery
-
-Native = Callable[[list[Column], bool], list[Column]]
-"""A function from the values of an aggregate, and whether it stores integers, to the numbers of its state."""
 
 
 def why_not_native_panes(request: WindowQuery) -> str | None:
     """Return why Catalyst alone cannot aggregate the panes, or None if it can."""
     if request.unit != "time":
-        return "windows that are counted need each group's tuples in order"
+        return "counted windows need the rows of each group in order"
     if request.what.using:
-        return "a synopsis takes each group's tuples in order"
+        return "a synopsis needs the rows of each group in order"
     for name, aggregate in request.agg.items():
-        if _native_form(aggregate) is None:
-            what = "Spark has no partial form for" if aggregate.builtin else "only the kernel knows"
-            return f"agg {name!r} is {aggregate!r}, which {what}"
+        if aggregate.spark_sql_state_over(*kinds_of(aggregate, request.types)) is None:
+            owner = "" if aggregate.builtin else "user-defined "
+            return f"agg {name!r}: Spark SQL cannot compute the partial state of the {owner}aggregate {aggregate!r}"
     return None
 
 
 def native_panes(df: DataFrame, request: WindowQuery) -> DataFrame:
     """Aggregate panes in one aggregation. No row leaves the JVM, only panes do."""
-    tuples, layout = select_rows(df, request)
-    names = iter(layout.values)
-    sums: list[Column] = []
-    for j, (aggregate, accumulator) in enumerate(zip(request.agg.values(), request.accumulators, strict=True)):
-        read = [next(names) for _ in range(aggregate.reads)]
-        sums += _native_state(wire.state(j), accumulator, read, request.types)
-    return tuples.withColumn("pane", pane_number(request)).groupBy(*layout.by, "pane").agg(*sums)
+    rows, layout = select_rows(df, request)
+    values = iter(layout.values)
+    chosen, sums = [*map(column, layout.by), pane_number(request).alias("pane")], []
+    for j, accumulator in enumerate(request.accumulators):
+        kinds = kinds_of(accumulator.aggregate, request.types)
+        columns = [name for name in islice(values, accumulator.aggregate.reads) if name is not None]
+        names = [f"{wire.state(j)}{name}" for name in columns]
+        numbers = _numbers(columns, kinds, accumulator.integral)
+        chosen += [number.alias(name) for number, name in zip(numbers, names, strict=True)]
+        sums += _state(wire.state(j), accumulator, names, kinds)
+    return rows.select(*chosen).groupBy(*layout.by, "pane").agg(*sums)
 
 
-def _native_state(
-    prefix: str, accumulator: Accumulator, read: list[str | None], types: dict[str, pa.DataType]
-) -> list[Column]:
-    """Return the state columns of an aggregate, named as in `States`. `read` names the columns it reads, if any."""
-    aggregate, integral = accumulator.aggregate, accumulator.integral
-    kinds = [types[name] for name in aggregate.columns] or [pa.int64()]
-    values = [F.lit(1) if at is None else _as_number(at, kind, integral) for at, kind in zip(read, kinds, strict=True)]
-    form = _native_form(aggregate)
-    assert form is not None
-    whole = integral and isinstance(aggregate, Sum)
-    state = sum_state(values[0], kinds[0]) if whole else form(values, integral)
-    numbers = [number.cast("bigint" if integral else "double") for number in state]
-    named = [number.alias(f"{prefix}numbers{i}") for i, number in enumerate(numbers)]
-    return [F.count(_together(values)).alias(f"{prefix}seen"), *named]
+def _numbers(columns: list[str], kinds: list[pa.DataType], integral: bool) -> list[Column]:
+    """Return the columns that an aggregate reads as the numbers that the kernel would read."""
+    if integral:
+        return masked([as_integer(column(name), kind) for name, kind in zip(columns, kinds, strict=False)])
+    return masked([column(name).cast("double") for name in columns])
+
+
+def _state(prefix: str, accumulator: Accumulator, names: list[str], kinds: list[pa.DataType]) -> list[Column]:
+    """Return the state columns of an aggregate over columns of these names, named as in `States`."""
+    integral = accumulator.integral
+    templates, zero = accumulator.aggregate.spark_sql_state_over(*kinds), accumulator.aggregate.zero_state(integral)
+    assert templates is not None
+    number = "bigint" if integral else "double"
+    state = [filled("count({x})", names).alias(f"{prefix}seen")]
+    for i, (template, empty) in enumerate(zip(templates, zero, strict=True)):
+        value = F.coalesce(filled(template, names).cast(number), F.lit(empty).cast(number))
+        state.append(value.alias(f"{prefix}numbers{i}"))
+    return state
 
 
 def pane_number(request: WindowQuery) -> Column:
@@ -84,63 +85,3 @@ def _pane_of_float(on: Column, pane: Column) -> Column:
     advice = " is in no window that 64 bits can count; drop such rows"
     refused = F.concat(F.lit("on: "), on.cast("string"), F.lit(advice))
     return F.when(inside, nearby).otherwise(F.raise_error(refused).cast("bigint"))
-
-
-def _as_number(at: str, kind: pa.DataType, integral: bool) -> Column:
-    """Return a column as the numbers that the kernel would read."""
-    return as_integer(column(at), kind) if integral else column(at).cast("double")
-
-
-def _together(values: list[Column]) -> Column:
-    """Return an expression that is null if any of the values is null."""
-    whole = values[0]
-    for value in values[1:]:
-        whole = F.when(value.isNotNull(), whole)
-    return whole
-
-
-def _count(values: list[Column], integral: bool) -> list[Column]:
-    return [F.count(values[0])]
-
-
-def _sum(values: list[Column], integral: bool) -> list[Column]:
-    """Return the state of a sum of floats. For integers it depends on their width; see `sum_state`."""
-    return [F.coalesce(F.sum(values[0]), F.lit(0.0)), F.lit(float(FLOATS))]
-
-
-def _mean(values: list[Column], integral: bool) -> list[Column]:
-    return [F.count(values[0]), F.coalesce(F.sum(values[0]), F.lit(0.0))]
-
-
-def _min(values: list[Column], integral: bool) -> list[Column]:
-    return [F.coalesce(F.min(values[0]), F.lit(LARGEST if integral else float("nan")))]
-
-
-def _max(values: list[Column], integral: bool) -> list[Column]:
-    return [F.coalesce(F.max(values[0]), F.lit(SMALLEST if integral else float("-inf")))]
-
-
-def _variance(values: list[Column], integral: bool) -> list[Column]:
-    (x,) = values
-    n = F.count(x)
-    return [n, F.coalesce(F.avg(x), F.lit(0.0)), F.coalesce(F.var_pop(x) * n, F.lit(0.0))]
-
-
-def _pair(values: list[Column], integral: bool) -> list[Column]:
-    x, y = (F.when(_together(values).isNotNull(), value) for value in values)
-    n = F.count(x)
-    means = [F.avg(x), F.avg(y)]
-    spreads = [F.var_pop(x) * n, F.var_pop(y) * n, F.covar_pop(x, y) * n]
-    return [n, *(F.coalesce(part, F.lit(0.0)) for part in means + spreads)]
-
-
-_NATIVE: dict[type[AggregateFunction], Native] = {
-    Count: _count, Sum: _sum, Mean: _mean, Min: _min, Max: _max, Variance: _variance, Pair: _pair,
-}  # fmt: skip
-"""The states that Catalyst can compute, by class of aggregate."""
-
-
-def _native_form(aggregate: AggregateFunction) -> Native | None:
-    if not aggregate.builtin:
-        return None
-    return next((form for kind, form in _NATIVE.items() if isinstance(aggregate, kind)), None)

@@ -56,13 +56,13 @@ def check_blocks(terms: Terms, blocks: Blocks) -> None:
 def _check_cursors(terms: Terms, blocks: Blocks) -> None:
     like, cursors = Blocks.make(terms), blocks.cursors
     for name in ("making", "shelves"):
-        many, found = len(getattr(like, name)), len(getattr(blocks, name))
-        check_that(many == found, f"{many} rows of {name!r}, got {found}")
+        many, size = len(getattr(like, name)), len(getattr(blocks, name))
+        check_that(many == size, f"{many} rows of {name!r}, got {size}")
     for name in ("summary", "entries"):
-        many, found = len(getattr(like, name)), len(getattr(blocks, name))
-        check_that(many == found, f"{many} rows of {name!r}, got {found}")
-    check_that(0 <= cursors[N] <= MOST, f"up to {MOST} elements, got {cursors[N]}")
-    check_that(cursors[STARTED] == cursors[N], f"blocks begun for {cursors[N]} elements, got {cursors[STARTED]}")
+        many, size = len(getattr(like, name)), len(getattr(blocks, name))
+        check_that(many == size, f"{many} rows of {name!r}, got {size}")
+    check_that(0 <= cursors[N] <= MOST, f"up to {MOST} values, got {cursors[N]}")
+    check_that(cursors[STARTED] == cursors[N], f"blocks begun for {cursors[N]} values, got {cursors[STARTED]}")
     check_that(not cursors[[WANTED_RUNS, TOO_MUCH_ROOM]].any(), "no room that is still wanted")
     least, most = int(like.cursors[TOP]), int(like.cursors[TOP]) if terms.fixed else LEVELS - 2
     check_that(least <= cursors[TOP] <= most, f"a highest level from {least} to {most}, got {cursors[TOP]}")
@@ -128,7 +128,7 @@ def _check_summary(terms: Terms, blocks: Blocks, level: int, n: int) -> None:
 
 def _check_shelves(terms: Terms, blocks: Blocks) -> Finished:
     """Return the finished blocks; raise if their entries are unsorted or do not fit."""
-    each, (level, _), found = entries_of_shelves(terms), shelf_labels(terms), []
+    each, (level, _), finished = entries_of_shelves(terms), shelf_labels(terms), []
     for shelf in _oldest_first(terms, blocks):
         row, size = blocks.shelves[shelf], int(each[shelf])
         check_that(size > 0 and 2 * size <= blocks.runs.size, f"blocks of at most {blocks.runs.size // 2} entries")
@@ -141,10 +141,10 @@ def _check_shelves(terms: Terms, blocks: Blocks) -> Finished:
             check_that((entries[:, 1:] >= entries[:, :-1]).all(), "sorted entries")
         most = int(blocks.cursors[N]) >> int(level[shelf])
         check_indices(f"numbers of blocks of level {level[shelf]}", places["number"], most)
-        found.append((np.full(ring.size, level[shelf]), places["number"], places["since"]))
-    if not found:
+        finished.append((np.full(ring.size, level[shelf]), places["number"], places["since"]))
+    if not finished:
         return Finished(*np.zeros((3, 0), np.int64))
-    return Finished(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    return Finished(*(np.concatenate(column) for column in zip(*finished, strict=True)))
 
 
 def _oldest_first(terms: Terms, blocks: Blocks) -> list[int]:
@@ -172,7 +172,7 @@ def _check_since(terms: Terms, blocks: Blocks, finished: Finished) -> None:
 def _check_presence(terms: Terms, blocks: Blocks, finished: Finished) -> None:
     """Raise if a block that the cover of a current or later window needs is missing."""
     n, start = int(blocks.cursors[N]), _window_start(terms, blocks, finished)
-    check_that(n - start <= WIDEST or terms.fixed, f"a window of at most {WIDEST} elements, got {n - start}")
+    check_that(n - start <= WIDEST or terms.fixed, f"a window of at most {WIDEST} values, got {n - start}")
     for level in range(LEVELS):
         size, reach = 1 << level, terms.reach << level
         if not terms.fixed or (n - start < reach and size <= terms.length):

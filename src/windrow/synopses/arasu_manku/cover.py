@@ -151,11 +151,11 @@ def select(values: Keys, cover: Cover, rank: int, low: Keys, high: Keys, cut: Ke
                 widest = b
         if high[widest] <= low[widest]:
             return answer
-        pivot, found = values[(low[widest] + high[widest]) // 2], 0
+        pivot, below = values[(low[widest] + high[widest]) // 2], 0
         for b in range(many):
             cut[b] = _above(values, low[b], high[b], pivot, False)
-            found += (cut[b] - cover.start[b]) << cover.spacing[b]
-        if 2 * found + doubt >= 2 * rank:
+            below += (cut[b] - cover.start[b]) << cover.spacing[b]
+        if 2 * below + doubt >= 2 * rank:
             answer = pivot
             for b in range(many):
                 high[b] = _above(values, low[b], cut[b], pivot, True)

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from windrow.aggregates import AggregateFunction
+from windrow.aggregates import AggregateFunction, HeavyHitters
 from windrow.synopses.arasu_manku.cover import FIRST, LAST, SHORTEST, SIZE, Cover
 from windrow.synopses.arasu_manku.layout import Blocks, N, Terms
 from windrow.synopses.arasu_manku.store import BlockKeeper
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
 from windrow.synopses.checks import as_instants, check_elements, check_every, check_order
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import after_each
 from windrow.synopses.quantiles.base import why_not_eps
 from windrow.synopses.total_order import Keys, to_keys, to_numbers
@@ -44,17 +45,17 @@ def _frequent(terms: Terms, blocks: Blocks, cover: Cover, phi: float) -> tuple[K
         to += size
     order = np.argsort(values)
     least = phi * (cover.span[LAST] - cover.span[FIRST]) - _doubt(terms, blocks, cover, phi)
-    kept, k = 0, 0
-    found = np.empty((2, total), np.int64)
+    n, k = 0, 0
+    frequent = np.empty((2, total), np.int64)
     while k < total:
         value, count = values[order[k]], 0
         while k < total and values[order[k]] == value:
             count += counts[order[k]]
             k += 1
         if count >= least:
-            found[0, kept], found[1, kept] = value, count
-            kept += 1
-    return found[0, :kept], found[1, :kept]
+            frequent[0, n], frequent[1, n] = value, count
+            n += 1
+    return frequent[0, :n], frequent[1, :n]
 
 
 class ArasuMankuHeavyHitters(Synopsis):
@@ -76,10 +77,20 @@ class ArasuMankuHeavyHitters(Synopsis):
     deterministic: ClassVar[bool] = True
     source: ClassVar[str] = "Approximate counts and quantiles over sliding windows (2004)"
     time: ClassVar[str] = (
-        "an element goes into O(log 1/ε) summaries, O(log R) by time; an answer merges O(log 1/ε) blocks"
+        "each value goes into O(log 1/ε) summaries, O(log R) by time; each answer merges O(log 1/ε) blocks"
     )
     space: ClassVar[str] = "O(1/ε·log² 1/ε) counts, O(1/ε·log² 1/ε·log εR) by time"
     error: ClassVar[str] = "ε·R too low a count, never too high, always"
+    example_aggregate: ClassVar[AggregateFunction] = HeavyHitters("x", 0.2)
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(
+            ("one", "log_e", "log_e_squared"),
+            ("one", "e", "e_log_e", "e_log_e_squared"),
+            ("one", "log_e", "spread", "spread_far", "spread_levels"),
+        )
 
     def __init__(
         self, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT, *, seed: int = 0
@@ -87,16 +98,16 @@ class ArasuMankuHeavyHitters(Synopsis):
         super().__init__(aggregate, retention, accuracy, seed=seed)
         timed = retention.kind == "time"
         self.phi: float = aggregate.phi  # type: ignore[attr-defined]
-        self._kept = BlockKeeper(Terms.make(True, not timed, timed, int(retention.length), accuracy.eps))
+        self._blocks = BlockKeeper(Terms.make(True, not timed, timed, int(retention.length), accuracy.eps))
 
     @classmethod
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
         """Return why this synopsis does not apply, or None if it applies."""
         phi = getattr(aggregate, "phi", None)
         if phi is None:
-            return f"it tells heavy hitters, and {aggregate!r} are none"
+            return f"it answers heavy hitters only, not {aggregate!r}"
         if accuracy.eps >= phi:
-            return f"eps: {accuracy.eps!r} must be below phi, which is {phi!r}"
+            return f"eps: expected a number below phi={phi!r}, got {accuracy.eps!r}"
         return why_not_eps(accuracy)
 
     def update(self, on: Instants, x: Numbers) -> None:
@@ -105,14 +116,14 @@ class ArasuMankuHeavyHitters(Synopsis):
         check_elements(on, x, np.dtype(np.float64))
         if self.timed:
             self.newest = check_order(on, self.newest)
-        self._kept.take(on, to_keys(x))
+        self._blocks.take(on, to_keys(x))
 
     def query(self) -> Any:
         """Return the heavy hitters of the window, most frequent first, or None if it is empty."""
-        cover = self._kept.cover()
+        cover = self._blocks.cover()
         if cover is None:
             return None
-        keys, counts = _frequent(self._kept.terms, self._kept.blocks, cover, self.phi)
+        keys, counts = _frequent(self._blocks.terms, self._blocks.blocks, cover, self.phi)
         values, falling = to_numbers(keys), np.argsort(-counts, kind="stable")
         return [{"value": float(values[k]), "count": int(counts[k])} for k in falling]
 
@@ -126,16 +137,16 @@ class ArasuMankuHeavyHitters(Synopsis):
     @property
     def nbytes(self) -> int:
         """The memory used by the state, in bytes."""
-        return self._kept.nbytes
+        return self._blocks.nbytes
 
     def save(self) -> bytes:
         """Return the state as bytes."""
-        return self._kept.save(type(self).__name__)
+        return self._blocks.save(type(self).__name__)
 
     def load(self, data: bytes) -> None:
         """Restore a saved state."""
-        self._kept.load(type(self).__name__, data)
-        self.newest = self._kept.newest
+        self._blocks.load(type(self).__name__, data)
+        self.newest = self._blocks.newest
 
     def _expire(self, now: int) -> None:
-        self._kept.advance(now)
+        self._blocks.advance(now)

@@ -36,10 +36,10 @@ def count_run(values: Keys, counts: Keys, size: int, run: Keys) -> int:
         values[to], counts[to] = value, many_before + many
         to -= 1
         k -= many
-    kept = size + run.size - 1 - to
-    for j in range(kept):
+    remaining = size + run.size - 1 - to
+    for j in range(remaining):
         values[i + 1 + j], counts[i + 1 + j] = values[to + 1 + j], counts[to + 1 + j]
-    return i + 1 + kept
+    return i + 1 + remaining
 
 
 @njit(cache=True, **WITHOUT_COUNTING)

@@ -12,7 +12,8 @@ from windrow.synopses.arasu_manku.layout import NEWEST, Blocks, Terms
 from windrow.synopses.arasu_manku.store import BlockKeeper
 from windrow.synopses.arasu_manku.update import Work, take
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind
-from windrow.synopses.due import Due, count_given, is_due
+from windrow.synopses.costs import Complexity
+from windrow.synopses.due import Due, count_answer, is_due
 from windrow.synopses.quantiles.base import CompiledQuantiles, Phi
 from windrow.synopses.total_order import Keys
 
@@ -24,21 +25,21 @@ def _roll(
     """Add values and give the answers that are due, until there is too little room."""
     while True:
         while is_due(due, at):
-            given = due.given[0]
+            answered = due.answered[0]
             if due.moments.size:
                 # Blocks whose first value has left no longer contribute to answers; they are dropped later.
-                blocks.cursors[NEWEST] = due.moments[given]
+                blocks.cursors[NEWEST] = due.moments[answered]
             changed = update_cover(terms, blocks, cover)
             covered = cover.span[LAST] - cover.span[FIRST]
-            if covered and (changed or given == 0):
-                answer_quantiles(blocks, cover, phi, due.answers[given])
+            if covered and (changed or answered == 0):
+                answer_quantiles(blocks, cover, phi, due.answers[answered])
             elif covered:
-                due.answers[given] = due.answers[given - 1]
-            count_given(due, covered)
+                due.answers[answered] = due.answers[answered - 1]
+            count_answer(due, covered)
         if at == keys.size:
             return at
-        given = due.given[0]
-        until = min(keys.size, due.ends[given]) if given < due.ends.size else keys.size
+        answered = due.answered[0]
+        until = min(keys.size, due.ends[answered]) if answered < due.ends.size else keys.size
         at = take(terms, blocks, on, keys, at, until, work)
         if at < until:
             return at
@@ -61,26 +62,26 @@ class _ArasuManku(CompiledQuantiles):
     ) -> None:
         super().__init__(aggregate, retention, accuracy, seed=seed, phi=phi)
         timed = retention.kind == "time"
-        self._kept = BlockKeeper(Terms.make(False, self.fixed, timed, int(retention.length), accuracy.eps))
+        self._blocks = BlockKeeper(Terms.make(False, self.fixed, timed, int(retention.length), accuracy.eps))
 
     @property
     def nbytes(self) -> int:
         """The memory used by the state, in bytes."""
-        return self._kept.nbytes
+        return self._blocks.nbytes
 
     def save(self) -> bytes:
         """Return the state as bytes."""
-        return self._kept.save(type(self).__name__)
+        return self._blocks.save(type(self).__name__)
 
     def load(self, data: bytes) -> None:
         """Restore a saved state."""
-        self._kept.load(type(self).__name__, data)
-        self.newest = self._kept.newest
+        self._blocks.load(type(self).__name__, data)
+        self.newest = self._blocks.newest
 
     def _run(self, on: Instants, keys: Keys, phi: Numbers, due: Due) -> None:
-        kept, cover, at = self._kept, empty_cover(), 0
-        while (at := _roll(kept.terms, kept.blocks, cover, on, keys, at, phi, due, kept.work)) < keys.size:
-            kept.grow()
+        store, cover, at = self._blocks, empty_cover(), 0
+        while (at := _roll(store.terms, store.blocks, cover, on, keys, at, phi, due, store.work)) < keys.size:
+            store.grow()
             cover.span[:] = -1
 
 
@@ -96,10 +97,19 @@ class ArasuMankuFixed(_ArasuManku):
     """
 
     retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count"})
-    time: ClassVar[str] = "an element goes into O(log 1/ε) summaries; an answer merges O(log 1/ε) blocks"
+    time: ClassVar[str] = "each value goes into O(log 1/ε) summaries; each answer merges O(log 1/ε) blocks"
     space: ClassVar[str] = "O(1/ε·log 1/ε·log R) values"
     error: ClassVar[str] = "ε·R ranks, always"
     fixed: ClassVar[bool] = True
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(
+            ("one", "log_e", "log_e_squared"),
+            ("one", "e", "e_log_e", "e_log_e_squared"),
+            ("one", "log_e", "spread", "spread_far"),
+        )
 
 
 class ArasuMankuVariable(_ArasuManku):
@@ -114,7 +124,16 @@ class ArasuMankuVariable(_ArasuManku):
     """
 
     retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count", "time"})
-    time: ClassVar[str] = "an element goes into O(log R) summaries; an answer merges O(log 1/ε) blocks"
+    time: ClassVar[str] = "each value goes into O(log R) summaries; each answer merges O(log 1/ε) blocks"
     space: ClassVar[str] = "O(1/ε·log 1/ε·log R·log εR) values"
     error: ClassVar[str] = "ε·R ranks, always"
     fixed: ClassVar[bool] = False
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(
+            ("one", "log_R", "log_e_log_R"),
+            ("one", "e", "e_log_e", "e_log_e_squared"),
+            ("one", "log_e", "spread", "spread_levels"),
+        )

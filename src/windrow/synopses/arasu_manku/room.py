@@ -17,9 +17,9 @@ def with_room(terms: Terms, blocks: Blocks) -> Blocks:
         blocks = _with_summaries(terms, blocks)
     if blocks.shelves["wanted"].any() or shrink:
         blocks = _with_shelves(terms, blocks)
-    wanted = int(blocks.cursors[WANTED_RUNS])
-    if wanted:
-        runs = np.zeros(wanted, np.int64)
+    lacking = int(blocks.cursors[WANTED_RUNS])
+    if lacking:
+        runs = np.zeros(lacking, np.int64)
         runs[: blocks.runs.size] = blocks.runs
         blocks.cursors[WANTED_RUNS] = 0
         blocks = blocks._replace(runs=runs)
@@ -29,8 +29,8 @@ def with_room(terms: Terms, blocks: Blocks) -> Blocks:
 def _grown(rows: Rows, used: npt.NDArray[np.bool_], larger: Keys) -> Rows:
     """Return the rows with the requested room, or `larger` if that is more, and without room where unused."""
     grown = rows.copy()
-    room, wanted = np.where(used, rows["room"], 0), rows["wanted"]
-    grown["room"] = np.where(wanted > 0, np.maximum(wanted, larger), room)
+    room, lacking = np.where(used, rows["room"], 0), rows["wanted"]
+    grown["room"] = np.where(lacking > 0, np.maximum(lacking, larger), room)
     grown["wanted"] = 0
     return grown
 

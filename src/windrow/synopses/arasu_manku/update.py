@@ -148,10 +148,10 @@ def lacks_room(terms: Terms, blocks: Blocks, height: int) -> bool:
         if making[level].alive != ALIVE or cadence > height:
             continue
         if making[level].spacing:
-            wanted = making[level].held + (1 << cadence)
-            lacks |= _want(making, level, wanted)
+            needed = making[level].held + (1 << cadence)
+            lacks |= _want(making, level, needed)
             if not terms.fixed:
-                lacks |= _want(making, level + 1, wanted + (1 << cadence))
+                lacks |= _want(making, level + 1, needed + (1 << cadence))
         if after & ((1 << level) - 1) == 0:
             lacks |= _lacks_shelf_room(terms, blocks, level)
     return lacks  # type: ignore[no-any-return]
@@ -161,7 +161,7 @@ def lacks_room(terms: Terms, blocks: Blocks, height: int) -> bool:
 def _want(rows: Any, k: int, much: int) -> bool:
     if rows[k].room >= much:
         return False
-    rows[k].wanted = max(rows[k].wanted, much)
+    rows[k].wanted = max(rows[k].wanted, much)  # phrase: a field of saved states
     return True
 
 

@@ -17,11 +17,11 @@ from windrow.state.checks import reading
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
 from windrow.synopses.checks import NEVER, as_instants, check_elements, check_every, check_order
 from windrow.synopses.due import NO_INSTANTS, NOW, nullable
-from windrow.synopses.exact import loop as rolling
+from windrow.synopses.exact import loop
 from windrow.synopses.exact.loop import Answers, Span, When, specialised
 from windrow.synopses.saved import pack_arrays, unpack_arrays
 
-NEVER_ASKED = When(NO_INSTANTS, NO_INSTANTS)
+NO_ANSWERS = When(NO_INSTANTS, NO_INSTANTS)
 
 
 class ExactSynopsis(Synopsis):
@@ -58,23 +58,23 @@ class ExactSynopsis(Synopsis):
         self.span = Span(int(retention.length), retention.kind == "time")
         owner: Any = type(aggregate)
         self._tag = tag_for(aggregate, self.integral)
-        self._loop = specialised(rolling.roll, owner)
+        self._loop = specialised(loop.roll, owner)
         self.window = self.empty()
 
     @classmethod
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
         """Return why this synopsis does not apply: the aggregate reads several columns, or its state is not numeric."""
         if aggregate.reads > 1:
-            return f"it keeps single numbers, and {aggregate!r} reads {aggregate.reads} columns side by side"
+            return f"it stores single numbers, but {aggregate!r} reads {aggregate.reads} columns"
         if aggregate.form != "numbers":
-            return f"it keeps tuples of numbers, and the state of {aggregate!r} is of the form {aggregate.form!r}"
+            return f"it stores states of numbers, but the state of {aggregate!r} has the form {aggregate.form!r}"
         if retention.kind not in cls.retentions:
-            return f"it keeps to retentions of {' or '.join(sorted(cls.retentions))}, not of {retention.kind}"
+            return f"it supports a retention by {' or '.join(sorted(cls.retentions))} only, not by {retention.kind}"
         return None
 
     @abstractmethod
     def empty(self) -> Any:
-        """Return an empty window: a named tuple of flat arrays, with moves in `rolling.MOVES`."""
+        """Return an empty window: a named tuple of flat arrays, with moves in `loop.MOVES`."""
 
     @abstractmethod
     def grown(self, window: Any) -> Any:
@@ -145,12 +145,12 @@ class ExactSynopsis(Synopsis):
 
     def _take_in(self, on: Array, x: Array) -> None:
         """Add values one by one."""
-        self._run(on, x, 0, NEVER_ASKED, self._room(0))
+        self._run(on, x, 0, NO_ANSWERS, self._room(0))
 
     def _roll(self, on: Array, x: Array, every: int) -> Array:
         """Add values one by one and return the answer after every `every`-th one."""
         answers = self._room(x.size // every)
-        self._run(on, x, every, NEVER_ASKED, answers)
+        self._run(on, x, every, NO_ANSWERS, answers)
         return defined(answers.results, answers.sizes, self.aggregate.needs)
 
     def _run(self, on: Array, x: Array, every: int, when: When, answers: Answers) -> None:
@@ -158,8 +158,8 @@ class ExactSynopsis(Synopsis):
         at = self._loop(self._tag, self.window, self.span, on, x, 0, 0, every, when, answers)
         while at < x.size:
             self.window = self.grown(self.window)
-            given = at // every if every else int(np.searchsorted(when.ends, at, "right"))
-            at = self._loop(self._tag, self.window, self.span, on, x, at, given, every, when, answers)
+            answered = at // every if every else int(np.searchsorted(when.ends, at, "right"))
+            at = self._loop(self._tag, self.window, self.span, on, x, at, answered, every, when, answers)
         if self.integral:
             self.aggregate.check(answers.states)
 

@@ -93,14 +93,16 @@ def _aggregate_backwards(tag: Any, rows: Any, x: Any) -> None:
 
 
 @move
-def _answer(tag: Any, state: Any, given: int, answers: Any) -> None:
-    answers.results[given] = finished(tag, state)
+def _answer(tag: Any, state: Any, answered: int, answers: Any) -> None:
+    answers.results[answered] = finished(tag, state)
     if answers.states.size:
-        put_state(tag, answers.states, given, state)
+        put_state(tag, answers.states, answered, state)
 
 
 @move
-def _push(tag: Any, numbers: Any, tile: Any, back: Any, x: Any, due: int, every: int, given: int, answers: Any) -> Any:
+def _push(
+    tag: Any, numbers: Any, tile: Any, back: Any, x: Any, due: int, every: int, answered: int, answers: Any
+) -> Any:
     """Push values onto the back stack and answer from it; return its state and the next answer's offset and index.
 
     With a tile, store the states instead of answering.
@@ -110,15 +112,15 @@ def _push(tag: Any, numbers: Any, tile: Any, back: Any, x: Any, due: int, every:
         if tile is not None:
             put_in(tag, tile[BACKS], i, back)
         elif i == due:
-            _answer(tag, back, given, answers)
+            _answer(tag, back, answered, answers)
             due += every
-            given += 1
-    return back, due - len(x), given
+            answered += 1
+    return back, due - len(x), answered
 
 
 @move
 def _exchange(
-    tag: Any, rows: Any, step: int, tile: Any, back: Any, x: Any, due: int, every: int, given: int, answers: Any
+    tag: Any, rows: Any, step: int, tile: Any, back: Any, x: Any, due: int, every: int, answered: int, answers: Any
 ) -> Any:  # fmt: skip
     """Do the same with a front stack, whose states are in `rows`; it loses `step` values per value pushed."""
     for i in range(len(x)):
@@ -127,15 +129,15 @@ def _exchange(
             put_in(tag, tile[FRONTS], i, state_at(tag, rows, i * step))
             put_in(tag, tile[BACKS], i, back)
         elif i == due:
-            _answer(tag, merged(tag, rows, state_at(tag, rows, i * step), back), given, answers)
+            _answer(tag, merged(tag, rows, state_at(tag, rows, i * step), back), answered, answers)
             due += every
-            given += 1
-    return back, due - len(x), given
+            answered += 1
+    return back, due - len(x), answered
 
 
 @move
 def _weave(
-    tag: Any, rows: Any, tile: Any, back: Any, x: Any, due: int, every: int, given: int, answers: Any,
+    tag: Any, rows: Any, tile: Any, back: Any, x: Any, due: int, every: int, answered: int, answers: Any,
     next_front: Any, later: Any, turned: bool,
 ) -> Any:  # fmt: skip
     """Do the same while building the next front stack from the values at the far end of the block.
@@ -152,12 +154,12 @@ def _weave(
             put_in(tag, tile[FRONTS], i, front)
             put_in(tag, tile[BACKS], i, back)
         elif i == due:
-            _answer(tag, merged(tag, rows, front, back), given, answers)
+            _answer(tag, merged(tag, rows, front, back), answered, answers)
             due += every
-            given += 1
+            answered += 1
         next_front = merged(tag, rows, alone(tag, rows, later, last - i), next_front)
         put_state(tag, rows, k, next_front)
-    return back, due - len(x), given, next_front
+    return back, due - len(x), answered, next_front
 
 
 @move
@@ -191,7 +193,7 @@ def roll_counted(tag: Any, window: Any, length: int, x: Any, every: int, tile: A
     head, split, tail = cursors[HEAD], cursors[SPLIT], cursors[TAIL]
     back, next_front = state_at(tag, numbers, BACK), zero_state(tag, numbers)
     weaving = turned = False
-    at = given = 0
+    at = answered = 0
     due = every - 1
     while at < len(x):
         m = len(x) - at
@@ -203,8 +205,8 @@ def roll_counted(tag: Any, window: Any, length: int, x: Any, every: int, tile: A
             m = min(m, split - head - 1)
             place = length - 1 - head - m if turned else head + 1
             end = at + length - 1 - 2 * head
-            back, due, given, next_front = _weave(
-                tag, partials[place : place + m], tile, back, x[at : at + m], due, every, given, answers,
+            back, due, answered, next_front = _weave(
+                tag, partials[place : place + m], tile, back, x[at : at + m], due, every, answered, answers,
                 next_front, x[end - m : end], turned,
             )  # fmt: skip
             head += m
@@ -212,12 +214,12 @@ def roll_counted(tag: Any, window: Any, length: int, x: Any, every: int, tile: A
             place = (head + step) & (partials.shape[0] - 1)
             m = min(m, min(split - head - 1, partials.shape[0] - place) if step else length - (tail - head))
             rows = partials[place : place + m]
-            back, due, given = _exchange(tag, rows, step, tile, back, x[at : at + m], due, every, given, answers)
+            back, due, answered = _exchange(tag, rows, step, tile, back, x[at : at + m], due, every, answered, answers)
             head += m * step
         elif split > head or not step:
             # The front stack holds its last value and loses it, or the window is not full and nothing has left it yet.
             m = min(m, max(split - head, length - (tail - head)))
-            back, due, given = _push(tag, numbers, tile, back, x[at : at + m], due, every, given, answers)
+            back, due, answered = _push(tag, numbers, tile, back, x[at : at + m], due, every, answered, answers)
             head = split
         else:
             if at < length:

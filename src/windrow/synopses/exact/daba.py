@@ -28,7 +28,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from windrow.aggregates import AggregateFunction
 from windrow.state.checks import check_that
+from windrow.synopses.costs import PER_VALUE, Complexity
 from windrow.synopses.exact.algebra import WITHOUT_COUNTING, added, merged, move, put_state, state_at
 from windrow.synopses.exact.batch_ring import BatchRing
 from windrow.synopses.exact.loop import MOVES, Moves
@@ -176,9 +178,14 @@ class DABA(BatchRing):
     """
 
     source: ClassVar[str] = "In-order sliding-window aggregation in worst-case constant time (2021), DABA lite"
-    time: ClassVar[str] = "O(1) an element and an answer, at worst"
+    time: ClassVar[str] = "O(1) per value and per answer, at worst"
     space: ClassVar[str] = "R + 2 partials"
     positions: ClassVar[int] = 6
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return PER_VALUE
 
     def check(self, window: Any) -> None:
         """Raise if the cursors of a saved window are out of range or out of order."""

@@ -3,6 +3,8 @@
 The steps of the loop are *moves*. Each kind of window is a named tuple of flat arrays with its own moves. The compiler
 selects them by the type of the window, as it selects an aggregate's functions by the tag. No move allocates: the loop
 returns when a window is full, the caller makes room and calls it again.
+
+The window of a synopsis is defined in its own module, which registers its moves in `MOVES`.
 """
 
 from __future__ import annotations
@@ -127,9 +129,9 @@ def _in_process(loop: Any) -> Any:
 
 @njit(cache=True, **WITHOUT_COUNTING)
 def roll(
-    tag: Any, window: Any, span: Any, on: Any, x: Any, at: int, given: int, every: int, when: Any, answers: Any
+    tag: Any, window: Any, span: Any, on: Any, x: Any, at: int, answered: int, every: int, when: Any, answers: Any
 ) -> int:
-    """Add values from `at` on and give answers from `given` on; return the position at which the room ran out.
+    """Add values from `at` on and give answers from `answered` on; return the position at which the room ran out.
 
     Answers are due after every `every`-th value or, if `every` is 0, as `when` states. One loop serves both, since it
     is compiled per aggregate and kind of window.
@@ -137,9 +139,9 @@ def roll(
     while True:
         until = x.size + 1
         if every:
-            until = (given + 1) * every
-        elif given < when.ends.size:
-            until = when.ends[given]
+            until = (answered + 1) * every
+        elif answered < when.ends.size:
+            until = when.ends[answered]
         stop = min(until, x.size)
         while at < stop:
             while leaves(window, span, on[at]):
@@ -151,12 +153,12 @@ def roll(
         if at < until:
             return at
         if when.moments.size:
-            while span.timed and leaves(window, span, when.moments[given]):
+            while span.timed and leaves(window, span, when.moments[answered]):
                 evict(tag, window)
         if answers.sizes.size:
             state = answer(tag, window)
-            answers.sizes[given] = size(window)
-            answers.results[given] = finished(tag, state)
+            answers.sizes[answered] = size(window)
+            answers.results[answered] = finished(tag, state)
             if answers.states.size:
-                put_state(tag, answers.states, given, state)
-        given += 1
+                put_state(tag, answers.states, answered, state)
+        answered += 1

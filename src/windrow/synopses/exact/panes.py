@@ -14,6 +14,7 @@ from windrow.arrays import Array
 from windrow.state.checks import check_that
 from windrow.synopses.base import EXACT, Accuracy, Retention
 from windrow.synopses.checks import check_every
+from windrow.synopses.costs import Complexity
 from windrow.synopses.exact.algebra import added, merged, move, put_state, state_at
 from windrow.synopses.exact.batch_ring import BatchRing
 from windrow.synopses.exact.bulk import sum_up
@@ -136,12 +137,17 @@ class Panes(BatchRing):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.4"
-    time: ClassVar[str] = "O(1) an element, amortised; O(1) an answer"
-    space: ClassVar[str] = "a partial a pane"
-    error: ClassVar[str] = "none where a pane ends; in between up to one pane of elements is missing"
+    time: ClassVar[str] = "O(1) per value, amortised; O(1) per answer"
+    space: ClassVar[str] = "one partial per pane"
+    error: ClassVar[str] = "none where a pane ends; in between up to one pane of values is missing"
     rings: ClassVar[tuple[str, ...]] = ("panes", "sizes", "partials")
     positions: ClassVar[int] = 3
     version: ClassVar[int] = 3
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(("one", "per_P"), ("one",), ("one", "room_panes"))
 
     def __init__(
         self,
@@ -170,18 +176,18 @@ class Panes(BatchRing):
         check_that(length == self.empty().cursors[LENGTH], f"panes of {self.empty().cursors[LENGTH]}, got {length}")
         if self.span.timed:
             sizes = window.sizes[np.arange(head, tail) & (len(window.sizes) - 1)]
-            check_that((sizes > 0).all() and held == sizes.sum(), "as many elements as its panes have")
-            check_that(opened >= 0, "no fewer than 0 elements in the open pane")
+            check_that((sizes > 0).all() and held == sizes.sum(), "as many values as its panes have")
+            check_that(opened >= 0, "no fewer than 0 values in the open pane")
         else:
-            check_that(held == length * (tail - head) and 0 <= opened < length, "as many elements as its panes have")
+            check_that(held == length * (tail - head) and 0 <= opened < length, "as many values as its panes have")
 
     def empty(self) -> PaneStacks:
         """Return an empty window."""
         cursors = np.zeros(7, np.int64)
         cursors[LENGTH] = math.gcd(self.every, self.span.length)
-        told = np.empty((2, SMALLEST if self.span.timed else 0), np.int64)
+        times = np.empty((2, SMALLEST if self.span.timed else 0), np.int64)
         partials = np.empty((SMALLEST, self.zero.shape[1]), self.dtype)
-        return PaneStacks(told[0], told[1], partials, np.repeat(self.zero, 3, axis=0), cursors)
+        return PaneStacks(times[0], times[1], partials, np.repeat(self.zero, 3, axis=0), cursors)
 
     def suits(self, n: int, every: int) -> bool:
         """Return whether a batch is processed as a whole: it fills a pane, and answers are due where panes end."""

@@ -49,7 +49,7 @@ def check_ring(window: Any, rings: Sequence[str], positions: int, most: int | No
     check_that(capacity & (capacity - 1) == 0, f"a capacity that is a power of two, got {capacity}")
     head, tail, *others = (int(cursor) for cursor in window.cursors[:positions])
     room = capacity if most is None else min(most, capacity)
-    check_that(0 <= head <= tail <= head + room <= 1 << 62, f"at most {room} elements, got {head} to {tail}")
+    check_that(0 <= head <= tail <= head + room <= 1 << 62, f"at most {room} values, got {head} to {tail}")
     check_that(all(head <= other <= tail for other in others), f"cursors from {head} to {tail}, got {others}")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from windrow.aggregates import AggregateFunction
+from windrow.synopses.costs import PER_VALUE, Complexity
 from windrow.synopses.exact.batch_ring import BatchRing
 from windrow.synopses.exact.stacks import Stacks
 
@@ -24,9 +26,14 @@ class TwoStacks(BatchRing):
     """
 
     source: ClassVar[str] = "In-order sliding-window aggregation in worst-case constant time (2021), two-stacks lite"
-    time: ClassVar[str] = "O(1) an element, amortised, at worst O(R); O(1) an answer"
+    time: ClassVar[str] = "O(1) per value, amortised, at worst O(R); O(1) per answer"
     space: ClassVar[str] = "R + 1 partials"
     positions: ClassVar[int] = 3
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return PER_VALUE
 
     def empty(self) -> Any:
         """Return an empty window."""

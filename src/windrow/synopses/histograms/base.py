@@ -22,7 +22,7 @@ class Histogram(Estimator):
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
         """Return why this synopsis does not apply: it does not answer the aggregate, or the answer must be exact."""
         if type(aggregate) not in cls.keeps:
-            return f"it keeps {', '.join(kind.__name__.lower() for kind in cls.keeps)} only"
+            return f"it answers {', '.join(kind.__name__.lower() for kind in cls.keeps)} only"
         if accuracy.eps == 0:
             return "its answers are approximate; eps must be above 0"
         return None

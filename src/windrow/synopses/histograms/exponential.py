@@ -11,6 +11,7 @@ from windrow.aggregates import AggregateFunction, Count, Mean, Sum
 from windrow.arrays import Array
 from windrow.errors import DataError, SpecError
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import NO_INSTANTS, Due
 from windrow.synopses.estimator import Elements, named, unnamed
 from windrow.synopses.histograms import exponential_buckets as exponential
@@ -43,11 +44,17 @@ class ExponentialHistogram(Histogram):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.6.1"
-    time: ClassVar[str] = "O(log S) an element, S being the sum, or R for a count; O(1) an answer"
+    time: ClassVar[str] = "O(log S) per value, where S is the sum, or R for a count; O(1) per answer"
     space: ClassVar[str] = "O(1/ε·log S) buckets"
     error: ClassVar[str] = "ε, relative, always"
     version: ClassVar[int] = 2
     keeps: ClassVar[tuple[type[AggregateFunction], ...]] = (Count, Sum, Mean)
+    needs_whole: ClassVar[bool] = True
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(("one", "log_R"), ("one", "log_R"), ("one", "e_whole", "e_whole_log_R"))
 
     def __init__(
         self,
@@ -65,7 +72,7 @@ class ExponentialHistogram(Histogram):
         eps = accuracy.eps / (2 + accuracy.eps) if self.what == MEAN and self.by_time else accuracy.eps
         self.caps = _check_caps(caps) if caps is not None else caps_for(eps)
         if only_nonzero and self.what != COUNT:
-            raise SpecError(f"only_nonzero: it is for count, not for {aggregate!r}; leave it out")
+            raise SpecError(f"only_nonzero: supported for count only, not for {aggregate!r}; omit it")
         self.only_nonzero = only_nonzero
         counts = self.what == COUNT or (self.what == MEAN and self.by_time)
         self._counts = Buckets.make(self.caps if counts else (1, 1))
@@ -80,12 +87,12 @@ class ExponentialHistogram(Histogram):
     @property
     def buckets(self) -> list[tuple[int, int]]:
         """The size and time of each bucket of the count, or of the sum, from the oldest to the newest."""
-        kept = self._counts if self.what == COUNT else self._sums
+        buckets = self._counts if self.what == COUNT else self._sums
         listed = []
-        for level in range(kept.first.size - 1, -1, -1):
-            for j in range(kept.runs[level]):
-                at = (kept.first[level] + j) % kept.stamp.shape[1]
-                listed += [(1 << level, int(kept.stamp[level, at]))] * int(kept.many[level, at])
+        for level in range(buckets.first.size - 1, -1, -1):
+            for j in range(buckets.runs[level]):
+                at = (buckets.first[level] + j) % buckets.stamp.shape[1]
+                listed += [(1 << level, int(buckets.stamp[level, at]))] * int(buckets.many[level, at])
         return listed
 
     def _elements(self, on: Instants, x: Numbers) -> Elements:
@@ -110,7 +117,7 @@ class ExponentialHistogram(Histogram):
 
     def _too_large(self) -> DataError:
         return DataError(
-            f"{self.aggregate!r}: the sum of a window is past 62 bits; divide column {self.aggregate.column!r}"
+            f"{self.aggregate!r}: the sum of a window exceeds 62 bits; divide column {self.aggregate.column!r}"
         )
 
     def _grow(self, elements: Elements, at: int) -> None:
@@ -130,8 +137,7 @@ class ExponentialHistogram(Histogram):
         wrong = ~((x >= 0) & (x == np.floor(x)) & np.isfinite(x))
         if wrong.any():
             raise DataError(
-                f"{self.aggregate!r}: an exponential histogram sums whole numbers that are not negative; "
-                f"{x[wrong][0]} is none"
+                f"{self.aggregate!r}: an exponential histogram expects non-negative integers, got {x[wrong][0]}"
             )
         if x.size and x.max() > MOST:
             raise self._too_large()
@@ -143,8 +149,8 @@ class ExponentialHistogram(Histogram):
         return {**named("counts", self._counts), **named("sums", self._sums), "clock": self._clock}
 
     def _check(self, arrays: dict[str, Array]) -> None:
-        for part, kept in (("counts", self._counts), ("sums", self._sums)):
-            exponential.check_buckets(unnamed(part, Buckets, arrays), kept.caps)
+        for part, buckets in (("counts", self._counts), ("sums", self._sums)):
+            exponential.check_buckets(unnamed(part, Buckets, arrays), buckets.caps)
 
     def _restore(self, arrays: dict[str, Array]) -> None:
         self._clock = arrays["clock"]
@@ -154,5 +160,5 @@ class ExponentialHistogram(Histogram):
 def _check_caps(caps: Any) -> tuple[int, int]:
     fit = isinstance(caps, tuple | list) and len(caps) == 2
     if not fit or any(isinstance(cap, bool) or not isinstance(cap, int) or cap < 1 for cap in caps):
-        raise SpecError(f"caps: {caps!r} must be two whole numbers of at least 1, for size 1 and for other sizes")
+        raise SpecError(f"caps: expected two integers of at least 1, for size 1 and for other sizes, got {caps!r}")
     return int(caps[0]), int(caps[1])

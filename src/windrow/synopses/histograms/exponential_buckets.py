@@ -65,25 +65,27 @@ class Buckets(NamedTuple):
         return grown._replace(cursors=self.cursors)
 
 
-def check_buckets(kept: Buckets, caps: Array) -> None:
+def check_buckets(saved: Buckets, caps: Array) -> None:
     """Raise if saved buckets are outside their rings, or if there are too many of a size."""
-    levels = kept.first.size
+    levels = saved.first.size
     check_that(levels in (8, 16, 32, MOST_LEVELS), f"from {LEVELS} to {MOST_LEVELS} levels, got {levels}")
-    check_that((kept.caps == caps).all(), f"at most {caps} buckets of a size, got {kept.caps}")
+    check_that((saved.caps == caps).all(), f"at most {caps} buckets of a size, got {saved.caps}")
     for name, array in Buckets.make((int(caps[0]), int(caps[1])), levels)._asdict().items():
-        shape = getattr(kept, name).shape
+        shape = getattr(saved, name).shape
         check_that(shape == array.shape, f"array {name!r} of {array.shape}, got {shape}")
-    width, places = kept.stamp.shape[1], np.arange(kept.stamp.shape[1])
-    check_indices("the first runs of levels", kept.first, width)
-    used = (places - kept.first[:, None]) % width < kept.runs[:, None]
-    many, most = np.where(used, kept.many, 0), np.where(np.arange(levels), caps[1], caps[0])
-    check_that((kept.runs >= 0).all() and (kept.runs <= most).all(), "runs within the limits of their sizes")
+    width, places = saved.stamp.shape[1], np.arange(saved.stamp.shape[1])
+    check_indices("the first runs of levels", saved.first, width)
+    used = (places - saved.first[:, None]) % width < saved.runs[:, None]
+    many, most = np.where(used, saved.many, 0), np.where(np.arange(levels), caps[1], caps[0])
+    check_that((saved.runs >= 0).all() and (saved.runs <= most).all(), "runs within the limits of their sizes")
     check_that((many[used] >= 1).all() and (many <= most[:, None]).all(), "buckets in each run")
-    check_that((kept.buckets == many.sum(axis=1)).all() and (kept.buckets <= most).all(), "as many buckets as in runs")
-    total = sum(number << level for level, number in enumerate(kept.buckets.tolist()))
-    check_that(kept.cursors[TOTAL] == total < 1 << min(levels, 63), f"{total} ones, got {kept.cursors[TOTAL]}")
-    top = int(np.flatnonzero(kept.runs).max(initial=-1))
-    check_that(kept.cursors[TOP] == top, f"the oldest bucket at level {top}, got {kept.cursors[TOP]}")
+    check_that(
+        (saved.buckets == many.sum(axis=1)).all() and (saved.buckets <= most).all(), "as many buckets as in runs"
+    )
+    total = sum(number << level for level, number in enumerate(saved.buckets.tolist()))
+    check_that(saved.cursors[TOTAL] == total < 1 << min(levels, 63), f"{total} ones, got {saved.cursors[TOTAL]}")
+    top = int(np.flatnonzero(saved.runs).max(initial=-1))
+    check_that(saved.cursors[TOP] == top, f"the oldest bucket at level {top}, got {saved.cursors[TOP]}")
 
 
 def caps_for(eps: float) -> tuple[int, int]:
@@ -243,7 +245,7 @@ def roll(
     for i in range(at, on.size + 1):
         while is_due(due, i):
             if due.moments.size:
-                out = horizon(due.moments[due.given[0]], length)
+                out = horizon(due.moments[due.answered[0]], length)
                 expire(counts, out)
                 expire(sums, out)
             give(due, answer(counts, sums, clock, by_time, length, what), 0)

@@ -9,6 +9,7 @@ from windrow.aggregates import AggregateFunction, Stddev, Variance
 from windrow.arrays import Array
 from windrow.errors import SpecError
 from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due
 from windrow.synopses.estimator import Elements
 from windrow.synopses.histograms import variance_buckets as spread
@@ -39,11 +40,17 @@ class VarianceHistogram(Histogram):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.6.2"
-    time: ClassVar[str] = "O(1) an element, amortised; O(1) an answer"
+    time: ClassVar[str] = "O(1) per value, amortised; O(1) per answer"
     space: ClassVar[str] = "O(1/ε²·log R) buckets"
     error: ClassVar[str] = "ε, relative, always"
     version: ClassVar[int] = 2
     keeps: ClassVar[tuple[type[AggregateFunction], ...]] = (Variance, Stddev)
+    example_aggregate: ClassVar[AggregateFunction] = Variance("x")
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(("one", "log_R", "log_e"), ("one", "log_R"), ("one", "room_buckets"))
 
     def __init__(
         self,
@@ -58,7 +65,7 @@ class VarianceHistogram(Histogram):
         if merge_after is not None and (
             isinstance(merge_after, bool) or not isinstance(merge_after, int) or merge_after < 1
         ):
-            raise SpecError(f"merge_after: {merge_after!r} must be a whole number of at least 1, or left out")
+            raise SpecError(f"merge_after: expected an integer of at least 1, or None, got {merge_after!r}")
         self.merge_after = merge_after
         self._rules = Rules.of(accuracy.eps, self.by_time, self.length, merge_after or 0)
         self._buckets = VarianceBuckets.make()
@@ -74,10 +81,10 @@ class VarianceHistogram(Histogram):
     @property
     def buckets(self) -> list[tuple[int, float, float, float]]:
         """The time, count, mean and sum of squared distances of each bucket, from the oldest to the newest."""
-        kept = self._buckets
-        rows = slice(kept.cursors[spread.FRONT], kept.cursors[spread.END])
-        moments = kept.moments[rows].tolist()
-        return [(stamp, n, mean, v) for stamp, (n, mean, v) in zip(kept.stamp[rows].tolist(), moments, strict=True)]
+        buckets = self._buckets
+        rows = slice(buckets.cursors[spread.FRONT], buckets.cursors[spread.END])
+        moments = buckets.moments[rows].tolist()
+        return [(stamp, n, mean, v) for stamp, (n, mean, v) in zip(buckets.stamp[rows].tolist(), moments, strict=True)]
 
     def _step(self, elements: Elements, due: Due, at: int) -> int:
         return int(spread.roll(self._buckets, self._rules, self._root, *elements, due, at))

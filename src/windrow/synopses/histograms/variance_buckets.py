@@ -76,14 +76,14 @@ class VarianceBuckets(NamedTuple):
         return grown._replace(fresh=self.fresh, cursors=self.cursors)
 
 
-def check_buckets(kept: VarianceBuckets) -> None:
+def check_buckets(saved: VarianceBuckets) -> None:
     """Raise if saved buckets are outside their arrays."""
-    room = kept.stamp.size
+    room = saved.stamp.size
     check_that(room >= ROOM, f"room for at least {ROOM} buckets, got {room}")
     for name, shape in (("moments", (room, 3)), ("tail", (room, 3)), ("fresh", (1, 3))):
-        found = getattr(kept, name).shape
-        check_that(found == shape, f"array {name!r} of {shape}, got {found}")
-    front, middle, end = (int(kept.cursors[k]) for k in (FRONT, MIDDLE, END))
+        size = getattr(saved, name).shape
+        check_that(size == shape, f"array {name!r} of {shape}, got {size}")
+    front, middle, end = (int(saved.cursors[k]) for k in (FRONT, MIDDLE, END))
     check_that(0 <= front <= end <= room and 0 <= middle <= end, f"places up to {room}, got {front}, {middle}, {end}")
 
 
@@ -282,7 +282,7 @@ def roll(b: VarianceBuckets, rules: Rules, root: bool, on: Array, x: Array, due:
     for i in range(at, on.size + 1):
         while is_due(due, i):
             if due.moments.size:
-                _expire(b, horizon(due.moments[due.given[0]], rules.length))
+                _expire(b, horizon(due.moments[due.answered[0]], rules.length))
             give(due, answer(b, rules, root), int(estimate(b, rules)[0]) + _strange(b))
         if i == on.size or not _has_room(b):
             return i

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ class QuantileSynopsis(Synopsis):
     `phi` is one number or an array, and defaults to the aggregate's `q`.
     """
 
+    example_aggregate: ClassVar[AggregateFunction] = Median("x")
+
     def __init__(
         self,
         aggregate: AggregateFunction,
@@ -34,26 +36,26 @@ class QuantileSynopsis(Synopsis):
         seed: int = 0,
         phi: Phi | None = None,
     ) -> None:
-        given = phi is not None
-        obstacle = self.why_not_keep(retention, accuracy) if given else self.why_not(aggregate, retention, accuracy)
+        has_phi = phi is not None
+        obstacle = self.why_not_keep(retention, accuracy) if has_phi else self.why_not(aggregate, retention, accuracy)
         if obstacle:
-            raise UnsupportedError(f"{type(self).__name__} cannot keep {aggregate!r} over {retention}: {obstacle}")
+            raise UnsupportedError(f"{type(self).__name__} does not support {aggregate!r} over {retention}: {obstacle}")
         self.aggregate, self.retention, self.accuracy, self.seed = aggregate, retention, accuracy, seed
         self.newest = NEVER
-        self.phi = check_phi("phi" if given else "q", phi if given else _share_of(aggregate))
+        self.phi = check_phi("phi" if has_phi else "q", phi if has_phi else _share_of(aggregate))
 
     @classmethod
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
         """Return why this synopsis does not apply, or None if it applies."""
         if _share_of(aggregate) is None:
-            return f"it tells quantiles, and {aggregate!r} is none"
+            return f"it answers quantiles only, not {aggregate!r}"
         return cls.why_not_keep(retention, accuracy)
 
     @classmethod
     def why_not_keep(cls, retention: Retention, accuracy: Accuracy) -> str | None:
         """Return why this retention or accuracy is not supported, or None if both are."""
         if retention.kind not in cls.retentions:
-            return f"it keeps to retentions by {' or '.join(sorted(cls.retentions))} only"
+            return f"it supports a retention by {' or '.join(sorted(cls.retentions))} only, not by {retention.kind}"
         return why_not_eps(accuracy)
 
     @abstractmethod
@@ -66,11 +68,11 @@ class CompiledQuantiles(QuantileSynopsis):
 
     def query(self, phi: Phi | None = None) -> Any:
         """Return the quantiles of the window for `phi`, by default that of the aggregate, or None if it is empty."""
-        asked = self.phi if phi is None else check_phi("phi", phi)
-        answers, known = self._find(NO_INSTANTS, NO_INSTANTS, asked, NOW)
-        if not known[0]:
+        shares = self.phi if phi is None else check_phi("phi", phi)
+        answers, defined = self._find(NO_INSTANTS, NO_INSTANTS, shares, NOW)
+        if not defined[0]:
             return None
-        return answers[0] if asked.ndim else float(answers[0])
+        return answers[0] if shares.ndim else float(answers[0])
 
     def update(self, on: Instants, x: Numbers) -> None:
         """Add the next values, in order."""
@@ -82,10 +84,10 @@ class CompiledQuantiles(QuantileSynopsis):
         return self._find(*self._elements(on, x), self.phi, after_each(int(every), len(x)))[0]
 
     def _answer_at(self, on: Instants, x: Any, ends: Instants, moments: Instants) -> pa.Array:
-        answers, known = self._find(*self._elements(on, x), self.phi, ends, moments)
+        answers, defined = self._find(*self._elements(on, x), self.phi, ends, moments)
         if not self.phi.ndim:
-            return nullable(answers, known)
-        return pa.array([row.tolist() if valid else None for row, valid in zip(answers, known, strict=True)])
+            return nullable(answers, defined)
+        return pa.array([row.tolist() if valid else None for row, valid in zip(answers, defined, strict=True)])
 
     def _expire(self, now: int) -> None:
         self._find(NO_INSTANTS, NO_INSTANTS, self.phi, NOW, np.array([now]))
@@ -128,12 +130,12 @@ def check_phi(name: str, phi: Any) -> npt.NDArray[np.float64]:
     except (TypeError, ValueError):
         numbers = np.array(np.nan)
     if not numbers.size or not ((numbers >= 0) & (numbers <= 1)).all():
-        raise SpecError(f"{name}: {phi!r} is no quantile; it must be a number from 0 to 1, or an array of such numbers")
+        raise SpecError(f"{name}: expected a number from 0 to 1, or an array of such numbers, got {phi!r}")
     return numbers
 
 
 def why_not_eps(accuracy: Accuracy) -> str | None:
     """Return why such a small error is not supported, or None if it is."""
     if accuracy.eps < 1e-6:
-        return f"eps: {accuracy.eps!r} must be at least 1e-6; where no error is allowed, take an exact synopsis"
+        return f"eps: expected at least 1e-6, got {accuracy.eps!r}; use an exact synopsis if no error is allowed"
     return None

@@ -14,7 +14,7 @@ from windrow.aggregates.engine.gk_summary import Summary, answer_ranks, compress
 from windrow.errors import SpecError
 from windrow.state.checks import check_that
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind
-from windrow.synopses.due import NO_INSTANTS, Due, count_given, is_due
+from windrow.synopses.due import NO_INSTANTS, Due, count_answer, is_due
 from windrow.synopses.quantiles.base import CompiledQuantiles, Phi, why_not_eps
 from windrow.synopses.saved import pack_arrays, unpack_arrays
 from windrow.synopses.total_order import Keys
@@ -89,12 +89,12 @@ def _roll(state: _State, keys: Keys, at: int, phi: Numbers, due: Due, twice_eps:
         while is_due(due, at):
             n = state.cursors[N] + state.cursors[PENDING]
             if n:
-                _answer(state, phi, due.answers[due.given[0]])
-            count_given(due, n)
+                _answer(state, phi, due.answers[due.answered[0]])
+            count_answer(due, n)
         if at == keys.size:
             return at
-        given = due.given[0]
-        until = min(keys.size, due.ends[given]) if given < due.ends.size else keys.size
+        answered = due.answered[0]
+        until = min(keys.size, due.ends[answered]) if answered < due.ends.size else keys.size
         at = _take(state, keys, at, until, twice_eps)
         if at < until:
             return at
@@ -117,7 +117,7 @@ class GreenwaldKhanna(CompiledQuantiles):
     exact: ClassVar[bool] = False
     deterministic: ClassVar[bool] = True
     source: ClassVar[str] = "Space-efficient online computation of quantile summaries (2001)"
-    time: ClassVar[str] = "O(log 1/ε + log εn) an element of n, amortised; O(1/ε·log εn) an answer"
+    time: ClassVar[str] = "O(log 1/ε + log εn) per value of n, amortised; O(1/ε·log εn) per answer"
     space: ClassVar[str] = "O(1/ε·log εn) tuples"
     error: ClassVar[str] = "ε·n ranks, always"
 
@@ -140,9 +140,7 @@ class GreenwaldKhanna(CompiledQuantiles):
     def why_not_keep(cls, retention: Retention | None, accuracy: Accuracy) -> str | None:
         """Return why this retention or accuracy is not supported, or None if both are."""
         if retention is not None:
-            return (
-                "it keeps to no retention, elements never leave it; give no retention, or take an Arasu-Manku synopsis"
-            )
+            return "it never drops values; pass no retention, or use an Arasu-Manku synopsis"
         return why_not_eps(accuracy)
 
     @property
@@ -160,8 +158,8 @@ class GreenwaldKhanna(CompiledQuantiles):
         """Add all values of another synopsis; its eps must not exceed this one's, whose bound still holds."""
         if other._twice_eps > self._twice_eps:
             raise SpecError(
-                f"merge: the other's eps is {other.accuracy.eps}; it must be at most {self.accuracy.eps}, which this "
-                "one promises"
+                f"merge: expected a synopsis with eps of at most {self.accuracy.eps}, which this one guarantees, got "
+                f"{other.accuracy.eps}"
             )
         size, n, pending = (int(k) for k in other._state.cursors)
         mine = self._state.cursors

@@ -18,6 +18,7 @@ from windrow.errors import DataError
 from windrow.state.checks import check_that, reading
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind
 from windrow.synopses.checks import check_elements, check_every
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import after_each
 from windrow.synopses.quantiles.base import Phi, QuantileSynopsis, check_phi
 from windrow.synopses.saved import Arrays, pack_arrays, unpack_arrays
@@ -28,7 +29,7 @@ LIKELY = 0.01
 
 
 def k_for(accuracy: Accuracy) -> int | None:
-    """Return the smallest k whose sketches stay within eps/2 with probability 1 - delta, or None if there is none.
+    """Return the smallest k whose sketches stay within eps/2 with probability 1 - delta, or None if no k suffices.
 
     The error of a sketch is that of a sum of independent signs, so it grows with the square root of log 2/δ.
 
@@ -64,11 +65,16 @@ class KLLPanes(QuantileSynopsis):
     exact: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
     source: ClassVar[str] = "Optimal quantile approximation in streams (2016); the datasketches library"
-    time: ClassVar[str] = "O(log 1/ε) an element, amortised; an answer merges O(1/ε) sketches once a pane"
+    time: ClassVar[str] = "O(log 1/ε) per value, amortised; each answer merges O(1/ε) sketches once per pane"
     space: ClassVar[str] = "O(1/ε) sketches of O(1/ε·√log 1/δ) values"
     error: ClassVar[str] = "ε·R ranks, with probability 1 - δ"
 
     VERSION: ClassVar[int] = 1
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(("one", "log_e", "per_sketch"), ("one", "e", "merged", "merges"), ("one", "e", "sketched"))
 
     def __init__(
         self,
@@ -102,7 +108,7 @@ class KLLPanes(QuantileSynopsis):
         numbers = np.ascontiguousarray(x, np.float64)
         check_elements(np.asarray(on), numbers, numbers.dtype)
         if np.isnan(numbers).any():
-            raise DataError("x: the library's sketches take no NaN; filter them, or take an Arasu-Manku synopsis")
+            raise DataError("x: KLL sketches do not accept NaN; filter such values, or use an Arasu-Manku synopsis")
         at = 0
         while at < numbers.size:
             room = self.pane - self._n % self.pane
@@ -115,12 +121,12 @@ class KLLPanes(QuantileSynopsis):
 
     def query(self, phi: Phi | None = None) -> Any:
         """Return the quantiles of the window for `phi`, by default that of the aggregate, or None if it is empty."""
-        asked = self.phi if phi is None else check_phi("phi", phi)
+        shares = self.phi if phi is None else check_phi("phi", phi)
         if not self._n:
             return None
         merged = _with_pane(self._merged(), self._panes[-1])
-        answers = np.array(merged.get_quantiles(np.ravel(asked).tolist(), True)).reshape(asked.shape)
-        return answers if asked.ndim else float(answers)
+        answers = np.array(merged.get_quantiles(np.ravel(shares).tolist(), True)).reshape(shares.shape)
+        return answers if shares.ndim else float(answers)
 
     def roll(self, on: Instants, x: Numbers, every: int) -> npt.NDArray[Any]:
         """Add values and return the answer after every `every`-th one: a row per answer if there are several `phi`."""
@@ -168,8 +174,8 @@ class KLLPanes(QuantileSynopsis):
         expected = min(n // self.pane, most)
         check_that(len(finished) == expected, f"{expected} panes, got {len(finished)}")
         check_that(all(sketch.k == self.k for sketch in panes), f"sketches of k={self.k}")
-        check_that(all(sketch.n == self.pane for sketch in finished), f"panes of {self.pane} elements")
-        check_that(last.n == n % self.pane, f"{n % self.pane} elements in the last pane, got {last.n}")
+        check_that(all(sketch.n == self.pane for sketch in finished), f"panes of {self.pane} values")
+        check_that(last.n == n % self.pane, f"{n % self.pane} values in the last pane, got {last.n}")
 
     @property
     def _arguments(self) -> dict[str, Any]:
@@ -210,7 +216,7 @@ def _check_sketch(data: bytes, k: int) -> None:
     if words == 2:
         check_that(len(data) in (_SINGLE, _SINGLE + 8), f"a sketch of one value or none, got {len(data)} bytes")
         check_that(data[1:3] + data[4:7] == _single(data, k), "the header of a sketch of one value or none")
-        check_that((data[3] & 1 == 1) == (len(data) == _SINGLE), "a value, or a flag that there is none")
+        check_that((data[3] & 1 == 1) == (len(data) == _SINGLE), "a value, or a flag that it is missing")
         return
     _, version, family, flags, of, least, n, smallest, levels = _HEADER.unpack_from(data)
     fits = (words, version, family, flags & ~2, of, least, smallest) == (5, 1, 15, 0, k, _LEAST_CAPACITY, k)

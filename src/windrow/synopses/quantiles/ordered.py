@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.aggregates import AggregateFunction, Mode
+from windrow.aggregates import AggregateFunction, Median, Mode
 from windrow.errors import SpecError, UnsupportedError
 from windrow.state.checks import check_that
 from windrow.synopses.base import EXACT, Accuracy, Instants, Numbers, Retention, RetentionKind, Synopsis
 from windrow.synopses.checks import NEVER, as_instants, check_elements, check_every, check_order
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import NO_INSTANTS, Due, after_each, nullable
 from windrow.synopses.exact.loop import Span
 from windrow.synopses.jit import horizon
@@ -61,11 +62,18 @@ class Ordered(Synopsis):
     exact: ClassVar[bool] = True
     deterministic: ClassVar[bool] = True
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.3, quantiles"
-    time: ClassVar[str] = "O(log R) an element and up to 256 moves; O(R/256) an answer, O(R) the mode"
-    space: ClassVar[str] = "2R elements"
+    time: ClassVar[str] = "O(log R) per value and up to 256 moves; O(R/256) per answer, O(R) for the mode"
+    space: ClassVar[str] = "2R values"
     error: ClassVar[str] = "none"
     version: ClassVar[int] = 1
     _shelves: Shelves | None
+    example_aggregate: ClassVar[AggregateFunction] = Median("x")
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        query = ("one", "R") if isinstance(aggregate, Mode) else ("one", "log_R")
+        return Complexity(("one", "log_R", "far"), query, ("one", "R"))
 
     def __init__(
         self,
@@ -79,7 +87,7 @@ class Ordered(Synopsis):
     ) -> None:
         obstacle = None if phi is not None else self.why_not(aggregate, retention, accuracy)
         if obstacle:
-            raise UnsupportedError(f"{type(self).__name__} cannot keep {aggregate!r} over {retention}: {obstacle}")
+            raise UnsupportedError(f"{type(self).__name__} does not support {aggregate!r} over {retention}: {obstacle}")
         self.aggregate, self.retention, self.accuracy, self.seed = aggregate, retention, accuracy, seed
         self.integral = integral
         self.what = MODE if phi is None and isinstance(aggregate, Mode) else QUANTILE
@@ -91,7 +99,7 @@ class Ordered(Synopsis):
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
         """Return why this synopsis does not apply: the aggregate is neither a quantile nor the mode."""
         if getattr(aggregate, "q", None) is None and not isinstance(aggregate, Mode):
-            return f"it tells quantiles and the mode, and {aggregate!r} is neither"
+            return f"it answers quantiles and the mode only, not {aggregate!r}"
         return None
 
     def update(self, on: Instants, x: Numbers) -> None:
@@ -164,11 +172,11 @@ class Ordered(Synopsis):
         like = {"keys": NONE, "times": NONE, "newest": np.zeros(1, np.int64)}
         arrays = unpack_arrays(data, type(self).__name__, self.version, self._arguments, like)
         keys, times = arrays["keys"].size, arrays["times"].size
-        check_that(times == (keys if self.span.timed else 0), f"an `on` for each of {keys} elements, got {times}")
+        check_that(times == (keys if self.span.timed else 0), f"an `on` for each of {keys} values, got {times}")
         if self.span.timed:
-            check_that((np.diff(arrays["times"]) >= 0).all(), "elements in the order of their `on`")
+            check_that((np.diff(arrays["times"]) >= 0).all(), "values in the order of their `on`")
         else:
-            check_that(keys <= self.span.length, f"at most {self.span.length} elements, got {keys}")
+            check_that(keys <= self.span.length, f"at most {self.span.length} values, got {keys}")
         self._begin(arrays["keys"], arrays["times"], int(arrays["newest"][0]))
 
     @property
@@ -294,5 +302,5 @@ def _moved(buffer: Ints, head: int, tail: int, room: int) -> Ints:
 def check_phi(phi: float) -> float:
     """Return `phi` as a float; raise unless it is a number from 0 to 1."""
     if isinstance(phi, bool) or not isinstance(phi, int | float | np.number) or not 0 <= phi <= 1:
-        raise SpecError(f"phi: {phi!r} is no share of all values; it must be a number from 0 to 1")
+        raise SpecError(f"phi: expected a number from 0 to 1, got {phi!r}")
     return float(phi)

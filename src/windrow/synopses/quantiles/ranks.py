@@ -27,15 +27,15 @@ ONE = np.uint64(1)
 @intrinsic
 def count_ones(typing_context: Any, word: Any) -> Any:
     """Return how many bits of a word are set."""
-    return types.int64(types.uint64), lambda context, builder, signature, given: builder.ctpop(given[0])
+    return types.int64(types.uint64), lambda context, builder, signature, arguments: builder.ctpop(arguments[0])
 
 
 @intrinsic
 def lowest_one(typing_context: Any, word: Any) -> Any:
     """Return the place of the lowest bit that is set."""
 
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return builder.cttz(given[0], context.get_constant(types.boolean, False))
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], context.get_constant(types.boolean, False))
 
     return types.int64(types.uint64), generate
 
@@ -44,8 +44,8 @@ def lowest_one(typing_context: Any, word: Any) -> Any:
 def zeros_above(typing_context: Any, word: Any) -> Any:
     """Return how many bits are above the highest one that is set."""
 
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return builder.ctlz(given[0], context.get_constant(types.boolean, False))
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctlz(arguments[0], context.get_constant(types.boolean, False))
 
     return types.int64(types.uint64), generate
 
@@ -116,13 +116,13 @@ def merge_orders(
 @njit(cache=True)
 def still_there(ranked: Any, places: Any, head: int) -> Any:
     """Return the order without the values before `head`, with places counted from there."""
-    keys, kept = np.empty(ranked.size - head, np.int64), np.empty(ranked.size - head, np.int32)
+    keys, remaining = np.empty(ranked.size - head, np.int64), np.empty(ranked.size - head, np.int32)
     n = 0
     for r in range(ranked.size):
         if places[r] >= head:
-            keys[n], kept[n] = ranked[r], places[r] - head
+            keys[n], remaining[n] = ranked[r], places[r] - head
             n += 1
-    return keys, kept
+    return keys, remaining
 
 
 @move
@@ -217,17 +217,17 @@ def roll_ranks(ranked: Any, times: Any, held: int, rank: Any, length: int, phi: 
     for i in range(held, ranked.size + 1):
         while is_due(due, taken + i - held):
             if due.moments.size:
-                now = due.moments[due.given[0]]
+                now = due.moments[due.answered[0]]
                 while head < i and times[head] <= horizon(now, length):
                     below -= rank[head] < p
                     exclude(words, used, rank[head])
                     head += 1
             key = np.int64(0)
             if head < i:
-                wanted = place_of(phi, i - head)
-                more = wanted - below
+                rank = place_of(phi, i - head)
+                more = rank - below
                 p = ahead(words, used, p, more) if more >= 0 else behind(words, used, p, -more)
-                below, key = wanted, ranked[p]
+                below, key = rank, ranked[p]
             give(due, key, i - head)
         if i == ranked.size:
             break

@@ -220,7 +220,7 @@ def roll_shelves(
         head, at = ends
         while is_due(due, at - begin):
             if due.moments.size:
-                now = due.moments[due.given[0]]
+                now = due.moments[due.answered[0]]
                 while head < at and times[head] <= horizon(now, span.length):
                     remove(shelves, keys[head])
                     head += 1

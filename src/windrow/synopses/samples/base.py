@@ -25,7 +25,7 @@ from windrow.synopses.samples.random import seeded
 from windrow.synopses.samples.slots import SIZE, Slots
 from windrow.synopses.samples.window import COUNT, MEAN, QUANTILE, SEEN, STDDEV, SUM, VARIANCE, Common
 
-TELLS: dict[type[AggregateFunction], int] = {
+ESTIMATES: dict[type[AggregateFunction], int] = {
     Count: COUNT,
     Sum: SUM,
     Mean: MEAN,
@@ -42,6 +42,11 @@ class Estimate(NamedTuple):
 
     value: Any
     size: int
+
+
+def is_quantile(aggregate: AggregateFunction) -> bool:
+    """Return whether an aggregate is answered from the sorted items of a sample."""
+    return ESTIMATES.get(type(aggregate)) == QUANTILE
 
 
 def sample_size(accuracy: Accuracy) -> int:
@@ -82,12 +87,12 @@ class Sample(Estimator):
     ) -> None:
         super().__init__(aggregate, retention, accuracy, seed=seed)
         self.size = sample_size(accuracy) if size is None else check_whole("size", size, 1, 2**40)
-        self.kept: Any = self._empty()
-        self._ordered = TELLS[type(aggregate)] == QUANTILE
+        self.sample: Any = self._empty()
+        self._ordered = ESTIMATES[type(aggregate)] == QUANTILE
         self.common = Common(
             self.by_time,
             self.length,
-            TELLS[type(aggregate)],
+            ESTIMATES[type(aggregate)],
             float(getattr(aggregate, "q", 0.0)),
             np.zeros(2, np.int64),
             seeded(seed),
@@ -98,18 +103,18 @@ class Sample(Estimator):
     @classmethod
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
         """Return why this synopsis does not apply: the aggregate, the retention or the accuracy is not supported."""
-        if type(aggregate) not in TELLS:
-            return f"a sample tells {', '.join(kind.__name__.lower() for kind in TELLS)} only"
+        if type(aggregate) not in ESTIMATES:
+            return f"a sample estimates {', '.join(kind.__name__.lower() for kind in ESTIMATES)} only"
         if retention.kind not in cls.retentions:
-            return f"it keeps to retentions of {' or '.join(sorted(cls.retentions))}, not of {retention.kind}"
+            return f"it supports a retention by {' or '.join(sorted(cls.retentions))} only, not by {retention.kind}"
         if accuracy.eps == 0 or accuracy.delta == 0:
-            return "its answers are only likely to be within bounds; eps and delta must be above 0"
+            return "its error bound holds with some probability only; eps and delta must be above 0"
         return None
 
     @classmethod
     def unsure(cls, aggregate: AggregateFunction) -> str | None:
         """Return why the error is not guaranteed: the size of a sample is chosen for ranks."""
-        if TELLS.get(type(aggregate)) == QUANTILE:
+        if ESTIMATES.get(type(aggregate)) == QUANTILE:
             return None
         return "its error depends on the spread of the values"
 
@@ -144,7 +149,7 @@ class Sample(Estimator):
     def nbytes(self) -> int:
         """The memory used by the state, in bytes."""
         common = self.common
-        parts = (self.kept, common.slots, common.counts, (common.clock, common.random))
+        parts = (self.sample, common.slots, common.counts, (common.clock, common.random))
         return sum(array.nbytes for part in parts for array in part)
 
     @property
@@ -152,29 +157,29 @@ class Sample(Estimator):
         common = self.common
         items = {"values": common.slots.values, "filled": common.slots.filled.view(np.uint8)}
         times = {"clock": common.clock, "random": common.random}
-        return {**named("kept", self.kept), **named("counts", common.counts), **items, **times}
+        return {**named("kept", self.sample), **named("counts", common.counts), **items, **times}
 
     def _check(self, arrays: dict[str, Array]) -> None:
-        kept, filled, clock = unnamed("kept", type(self.kept), arrays), arrays["filled"], arrays["clock"]
+        sample, filled, clock = unnamed("kept", type(self.sample), arrays), arrays["filled"], arrays["clock"]
         check_buckets(unnamed("counts", Buckets, arrays), self.common.counts.caps)
-        check_shapes(kept, self._empty(), self.rings)
+        check_shapes(sample, self._empty(), self.rings)
         check_that((filled <= 1).all(), "slots that are filled or not")
         check_that(filled.shape == arrays["values"].shape, "a value for each slot")
-        check_that(0 <= clock[SEEN] <= MOST_SEEN, f"a number of elements, got {clock[SEEN]}")
-        slots = self._slots(kept)
+        check_that(0 <= clock[SEEN] <= MOST_SEEN, f"a number of values, got {clock[SEEN]}")
+        slots = self._slots(sample)
         check_that(filled.size == slots, f"{slots} slots, got {filled.size}")
-        self._check_kept(kept, filled.view(np.bool_), clock)
+        self._check_sample(sample, filled.view(np.bool_), clock)
 
-    def _slots(self, kept: Any) -> int:
+    def _slots(self, sample: Any) -> int:
         """Return the number of slots for the items of a state."""
         return self._capacity()
 
     @abstractmethod
-    def _check_kept(self, kept: Any, filled: Array, clock: Array) -> None:
+    def _check_sample(self, sample: Any, filled: Array, clock: Array) -> None:
         """Raise for a saved state, of the right shapes, with which a kernel would run out of bounds or never finish."""
 
     def _restore(self, arrays: dict[str, Array]) -> None:
-        self.kept = unnamed("kept", type(self.kept), arrays)
+        self.sample = unnamed("kept", type(self.sample), arrays)
         self.common = self.common._replace(
             clock=arrays["clock"],
             random=arrays["random"],
@@ -186,5 +191,5 @@ class Sample(Estimator):
 def check_probability(option: str, value: Any) -> float:
     """Return `value` as a float; raise unless it is above 0 and at most 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not 0 < value <= 1:
-        raise SpecError(f"{option}: {value!r} must be a number above 0 and up to 1")
+        raise SpecError(f"{option}: expected a number above 0 and up to 1, got {value!r}")
     return float(value)

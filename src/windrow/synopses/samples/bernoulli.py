@@ -16,12 +16,13 @@ from windrow.aggregates import AggregateFunction
 from windrow.arrays import Array
 from windrow.errors import SpecError
 from windrow.state.checks import check_that
-from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.base import EXACT, Accuracy, Retention, Synopsis
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Elements
 from windrow.synopses.exact.algebra import WITHOUT_COUNTING
 from windrow.synopses.jit import INLINED, horizon
-from windrow.synopses.samples.base import Sample, check_probability
+from windrow.synopses.samples.base import Sample, check_probability, is_quantile
 from windrow.synopses.samples.check import check_filled, check_rings
 from windrow.synopses.samples.random import failures
 from windrow.synopses.samples.slots import Slots, drop_item, put_item
@@ -61,7 +62,7 @@ def _roll(ring: Ring, common: Common, probability: float, on: Array, x: Array, d
     for i in range(at, on.size + 1):
         while is_due(due, i):
             if lags(common, due):
-                _advance(ring, common, due.moments[due.given[0]])
+                _advance(ring, common, due.moments[due.answered[0]])
             give_answer(common, due)
         if i == on.size or cursors[HELD] == room or not can_tick(common):
             return i
@@ -99,9 +100,21 @@ class BernoulliSample(Sample):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.1"
-    time: ClassVar[str] = "O(1) an element; an answer O(log k) a change since the last, a quantile O(k)"
+    time: ClassVar[str] = "O(1) per value; O(log k) per answer and change since the last one, O(k) per quantile"
     space: ClassVar[str] = "k items, as expected"
     rings: ClassVar[tuple[str, ...]] = ("stamp",)
+    needs_size: ClassVar[bool] = True
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space; a quantile sorts its items."""
+        query = ("one", "m_shifted") if is_quantile(aggregate) else ("one",)
+        return Complexity(("one", "enters", "enters_log"), query, ("one", "room_m"))
+
+    @classmethod
+    def example(cls, retention: Retention, **options: Any) -> Synopsis:
+        """Return an empty example over a retention; over time, a probability replaces the number of values."""
+        return super().example(retention, **({"probability": 0.5} if retention.kind == "time" else {}) | options)
 
     def __init__(
         self,
@@ -116,14 +129,14 @@ class BernoulliSample(Sample):
         super().__init__(aggregate, retention, accuracy, seed=seed, size=size)
         if probability is None and self.by_time:
             raise SpecError(
-                f"probability: how many elements are in {retention} is not known beforehand; give the probability of "
-                "an element to be in the sample"
+                f"probability: the number of values in {retention} is unknown in advance; pass the probability that a "
+                "value is in the sample"
             )
         if probability is None:
             self.probability = min(1.0, self.size / self.length)
         else:
             self.probability = check_probability("probability", probability)
-        self.kept.cursors[NEXT] = failures(self.common.random, self.probability)
+        self.sample.cursors[NEXT] = failures(self.common.random, self.probability)
 
     @property
     def arguments(self) -> Mapping[str, Any]:
@@ -136,27 +149,27 @@ class BernoulliSample(Sample):
     def _capacity(self) -> int:
         return ROOM
 
-    def _slots(self, kept: Ring) -> int:
-        return kept.stamp.size
+    def _slots(self, sample: Ring) -> int:
+        return sample.stamp.size
 
-    def _check_kept(self, kept: Ring, filled: Array, clock: Array) -> None:
-        (first, held, following), room = kept.cursors.tolist(), kept.stamp.size
-        check_rings(kept.cursors[[FIRST]], kept.cursors[[HELD]], room, full=True)
+    def _check_sample(self, sample: Ring, filled: Array, clock: Array) -> None:
+        (first, held, following), room = sample.cursors.tolist(), sample.stamp.size
+        check_rings(sample.cursors[[FIRST]], sample.cursors[[HELD]], room, full=True)
         check_filled(filled, (np.arange(room) - first) % room < held)
-        check_that(following >= clock[SEEN], f"the next item after {clock[SEEN]} elements, got {following}")
+        check_that(following >= clock[SEEN], f"the next item after {clock[SEEN]} values, got {following}")
 
     def _step(self, elements: Elements, due: Due, at: int) -> int:
-        return int(_roll(self.kept, self.common, self.probability, *elements, due, at))
+        return int(_roll(self.sample, self.common, self.probability, *elements, due, at))
 
     def _grow(self, elements: Elements, at: int) -> None:
         if not can_tick(self.common):
             super()._grow(elements, at)
             return
-        stamp, (first, held, _) = self.kept.stamp, self.kept.cursors
+        stamp, (first, held, _) = self.sample.stamp, self.sample.cursors
         order = (first + np.arange(held)) % stamp.size
         room = 2 * stamp.size
         grown, values, filled = np.zeros(room, np.int64), np.zeros(room), np.zeros(room, np.bool_)
         grown[:held], values[:held], filled[:held] = stamp[order], self.common.slots.values[order], True
-        self.kept.cursors[FIRST] = 0
-        self.kept = self.kept._replace(stamp=grown)
+        self.sample.cursors[FIRST] = 0
+        self.sample = self.sample._replace(stamp=grown)
         self.common = self.common._replace(slots=Slots.filled_with(values, filled, self._ordered))

@@ -26,11 +26,12 @@ from windrow.arrays import Array
 from windrow.errors import SpecError
 from windrow.state.checks import check_indices
 from windrow.synopses.base import EXACT, Accuracy, Retention
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Elements
 from windrow.synopses.exact.algebra import WITHOUT_COUNTING
 from windrow.synopses.jit import INLINED, horizon
-from windrow.synopses.samples.base import Sample
+from windrow.synopses.samples.base import Sample, is_quantile
 from windrow.synopses.samples.check import check_links
 from windrow.synopses.samples.random import below, uniform
 from windrow.synopses.samples.slots import drop_item, put_item
@@ -119,7 +120,7 @@ def _roll(
     for i in range(at, on.size + 1):
         while is_due(due, i):
             if lags(common, due):
-                _advance(reservoir, common, forget, due.moments[due.given[0]])
+                _advance(reservoir, common, forget, due.moments[due.answered[0]])
             give_answer(common, due)
         if i == on.size or not can_tick(common):
             return i
@@ -158,9 +159,15 @@ class BiasedReservoir(Sample):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.3"
-    time: ClassVar[str] = "O(1) an element; an answer O(log k) a change since the last, a quantile O(k)"
+    time: ClassVar[str] = "O(1) per value; O(log k) per answer and change since the last one, O(k) per quantile"
     space: ClassVar[str] = "k items"
     error: ClassVar[str] = "as of other samples if values do not depend on their age; no bound if they do"
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space; a quantile sorts its items."""
+        query = ("one", "m", "m_shifted", "all_shifted") if is_quantile(aggregate) else ("one",)
+        return Complexity(("one", "log_k", "enters_log"), query, ("one", "k"))
 
     def __init__(
         self,
@@ -177,8 +184,8 @@ class BiasedReservoir(Sample):
         if rate is None:
             super().__init__(aggregate, retention, accuracy, seed=seed, size=size)
             return
-        wanted = capacity_for(rate)
-        super().__init__(aggregate, retention, accuracy, seed=seed, size=min(size or wanted, wanted))
+        capacity = capacity_for(rate)
+        super().__init__(aggregate, retention, accuracy, seed=seed, size=min(size or capacity, capacity))
         self.admission = min(1.0, self.size * -math.expm1(-rate))
 
     @property
@@ -195,15 +202,15 @@ class BiasedReservoir(Sample):
         stamp, older, newer = np.zeros((3, self.size), np.int64)
         return Reservoir(stamp, older, newer, np.array([0, -1, -1]))
 
-    def _check_kept(self, kept: Reservoir, filled: Array, clock: Array) -> None:
-        places, oldest, newest = kept.cursors.tolist()
-        check_indices("filled places", kept.cursors[[FILLED]], self.size + 1)
+    def _check_sample(self, sample: Reservoir, filled: Array, clock: Array) -> None:
+        places, oldest, newest = sample.cursors.tolist()
+        check_indices("filled places", sample.cursors[[FILLED]], self.size + 1)
         members = np.flatnonzero(filled)
         check_indices("places of items", members, places)
-        check_links(kept.older, kept.newer, oldest, newest, members)
+        check_links(sample.older, sample.newer, oldest, newest, members)
 
     def _step(self, elements: Elements, due: Due, at: int) -> int:
-        return int(_roll(self.kept, self.common, self.admission, self.forget, *elements, due, at))
+        return int(_roll(self.sample, self.common, self.admission, self.forget, *elements, due, at))
 
 
 def capacity_for(rate: float) -> int:
@@ -213,5 +220,5 @@ def capacity_for(rate: float) -> int:
     3
     """
     if isinstance(rate, bool) or not isinstance(rate, int | float | np.floating) or not 1e-9 <= rate <= 1:
-        raise SpecError(f"rate: {rate!r} must be a number from 1e-9 to 1")
+        raise SpecError(f"rate: expected a number from 1e-9 to 1, got {rate!r}")
     return math.ceil(1 / -math.expm1(-rate))

@@ -18,6 +18,7 @@ from numba import njit
 from windrow.aggregates import AggregateFunction
 from windrow.arrays import Array
 from windrow.state.checks import check_that
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Elements
 from windrow.synopses.exact.algebra import WITHOUT_COUNTING
@@ -178,7 +179,7 @@ def _expire(candidates: Ranked, tests: Ranked, common: Common, moment: int) -> b
 
 
 @njit(cache=True, **WITHOUT_COUNTING)
-def _tell(candidates: Ranked, tests: Ranked, scratch: Array, common: Common) -> None:
+def _report(candidates: Ranked, tests: Ranked, scratch: Array, common: Common) -> None:
     """Make the sample the candidates that are among the highest priorities of candidates and tests together."""
     c, t, size = candidates.cursors[HELD], tests.cursors[HELD], candidates.heap.size
     least = 0.0
@@ -190,10 +191,10 @@ def _tell(candidates: Ranked, tests: Ranked, scratch: Array, common: Common) -> 
         least = select(scratch, c + t, c + t - size)
     for j in range(c):
         place = candidates.heap[j]
-        told = candidates.priority[place] >= least
-        if told and not common.slots.filled[place]:
+        reported = candidates.priority[place] >= least
+        if reported and not common.slots.filled[place]:
             put_item(common.slots, place, candidates.value[place])
-        elif common.slots.filled[place] and not told:
+        elif common.slots.filled[place] and not reported:
             drop_item(common.slots, place)
 
 
@@ -201,7 +202,7 @@ def _tell(candidates: Ranked, tests: Ranked, scratch: Array, common: Common) -> 
 def _refresh(candidates: Ranked, tests: Ranked, changed: Array, scratch: Array, common: Common) -> None:
     """Recompute the items of the sample if anything has changed."""
     if changed[0]:
-        _tell(candidates, tests, scratch, common)
+        _report(candidates, tests, scratch, common)
         changed[0] = 0
 
 
@@ -227,7 +228,7 @@ def _roll(
     for i in range(at, on.size + 1):
         while is_due(due, i):
             if lags(common, due):
-                _advance(candidates, tests, changed, common, due.moments[due.given[0]])
+                _advance(candidates, tests, changed, common, due.moments[due.answered[0]])
             _refresh(candidates, tests, changed, scratch, common)
             give_answer(common, due)
         if i == on.size or not can_tick(common):
@@ -264,9 +265,14 @@ class BoundedPrioritySample(Sample):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.2"
-    time: ClassVar[str] = "O(log k) an element, O(k) an answer"
+    time: ClassVar[str] = "O(log k) per value, O(k) per answer"
     space: ClassVar[str] = "2k items"
     error: ClassVar[str] = "as of k items, but there may be fewer, or none"
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(("one", "log_k", "enters_log"), ("one", "m", "m_shifted", "m_log_m"), ("one", "k"))
 
     @classmethod
     def unsure(cls, aggregate: AggregateFunction) -> str | None:
@@ -278,11 +284,11 @@ class BoundedPrioritySample(Sample):
         return Sets._make([*both, np.zeros(1, np.int64), np.zeros(2 * self.size)])
 
     def _parts(self) -> tuple[Ranked, Ranked, Array, Array, Common]:
-        candidates, tests = (Ranked(*(array[j] for array in self.kept[:-2])) for j in (0, 1))
-        return candidates, tests, self.kept.changed, self.kept.scratch, self.common
+        candidates, tests = (Ranked(*(array[j] for array in self.sample[:-2])) for j in (0, 1))
+        return candidates, tests, self.sample.changed, self.sample.scratch, self.common
 
-    def _check_kept(self, kept: Sets, filled: Array, clock: Array) -> None:
-        candidates, tests = (Ranked(*(array[j] for array in kept[:-2])) for j in (0, 1))
+    def _check_sample(self, sample: Sets, filled: Array, clock: Array) -> None:
+        candidates, tests = (Ranked(*(array[j] for array in sample[:-2])) for j in (0, 1))
         for ranked in (candidates, tests):
             _check_ranked(ranked)
         members = np.zeros(self.size, np.bool_)
@@ -297,10 +303,10 @@ class BoundedPrioritySample(Sample):
 def _check_ranked(s: Ranked) -> None:
     """Raise unless the heap and the links of a saved set hold each of its values once."""
     size, (held, oldest, newest) = s.heap.size, s.cursors.tolist()
-    check_that(0 <= held <= size, f"at most {size} elements, got {held}")
+    check_that(0 <= held <= size, f"at most {size} values, got {held}")
     check_that((np.sort(s.heap) == np.arange(size)).all(), "each place once in the heap")
     members = s.heap[:held]
-    check_that((s.rank[members] == np.arange(held)).all(), "the place in the heap of each element")
+    check_that((s.rank[members] == np.arange(held)).all(), "the place in the heap of each value")
     chance = s.priority[members]
     check_that(((chance > 0) & (chance < 1)).all(), "priorities from 0 to 1")  # NaN would never be selected
     check_links(s.older, s.newer, oldest, newest, members)

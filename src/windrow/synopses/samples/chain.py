@@ -19,14 +19,16 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numba import njit
 
+from windrow.aggregates import AggregateFunction
 from windrow.arrays import Array
 from windrow.state.checks import check_that
 from windrow.synopses.base import RetentionKind
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Elements
 from windrow.synopses.exact.algebra import WITHOUT_COUNTING
 from windrow.synopses.jit import INLINED
-from windrow.synopses.samples.base import Sample
+from windrow.synopses.samples.base import Sample, is_quantile
 from windrow.synopses.samples.check import check_filled, check_rings
 from windrow.synopses.samples.random import Random, below, failures, uniform
 from windrow.synopses.samples.slots import put_item
@@ -151,10 +153,16 @@ class ChainSample(Sample):
     retentions: ClassVar[frozenset[RetentionKind]] = frozenset({"count"})
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.2"
     time: ClassVar[str] = (
-        "O(1 + k/R·log k) an element, as expected; an answer O(log k) a change since the last, a quantile O(k)"
+        "O(1 + k/R·log k) per value, as expected; O(log k) per answer and change since the last one, O(k) per quantile"
     )
     space: ClassVar[str] = "O(k) items, as expected"
     rings: ClassVar[tuple[str, ...]] = ("arrival", "value")
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space; a quantile sorts its items."""
+        query = ("one", "k_shifted") if is_quantile(aggregate) else ("one",)
+        return Complexity(("one", "k_per_R", "k_per_R_log"), query, ("one", "k"))
 
     def _empty(self) -> Chains:
         k = self.size
@@ -171,43 +179,45 @@ class ChainSample(Sample):
             np.zeros(1, np.int64),
         )
 
-    def _check_kept(self, kept: Chains, filled: Array, clock: Array) -> None:
-        seen, room = int(clock[SEEN]), kept.arrival.shape[1]
-        check_rings(kept.head, kept.held, room, full=bool(kept.full[0]))
-        check_that((np.sort(kept.heap) == np.arange(self.size)).all(), "each slot once in the heap")
-        above = kept.heap[(np.arange(1, self.size) - 1) // 2]
-        check_that((kept.due[above] <= kept.due[kept.heap[1:]]).all(), "the slots in a heap")
+    def _check_sample(self, sample: Chains, filled: Array, clock: Array) -> None:
+        seen, room = int(clock[SEEN]), sample.arrival.shape[1]
+        check_rings(sample.head, sample.held, room, full=bool(sample.full[0]))
+        check_that((np.sort(sample.heap) == np.arange(self.size)).all(), "each slot once in the heap")
+        above = sample.heap[(np.arange(1, self.size) - 1) // 2]
+        check_that((sample.due[above] <= sample.due[sample.heap[1:]]).all(), "the slots in a heap")
         check_filled(filled, np.full(self.size, seen > 0))
-        check_that(((kept.successor > seen) & (kept.pick > seen)).all(), f"elements to come after {seen}")
+        check_that(((sample.successor > seen) & (sample.pick > seen)).all(), f"values to come after {seen}")
         if seen:
-            _check_chains(kept, seen, self.length)
+            _check_chains(sample, seen, self.length)
         else:
-            check_that(all((array == 1).all() for array in (kept.due, kept.pick, kept.successor)), "no elements yet")
+            check_that(
+                all((array == 1).all() for array in (sample.due, sample.pick, sample.successor)), "no values yet"
+            )
 
     def _step(self, elements: Elements, due: Due, at: int) -> int:
-        return int(_roll(self.kept, self.common, *elements, due, at))
+        return int(_roll(self.sample, self.common, *elements, due, at))
 
     def _grow(self, elements: Elements, at: int) -> None:
-        self.kept = self.kept._replace(
-            arrival=unrolled(self.kept.arrival, self.kept.head), value=unrolled(self.kept.value, self.kept.head)
+        self.sample = self.sample._replace(
+            arrival=unrolled(self.sample.arrival, self.sample.head), value=unrolled(self.sample.value, self.sample.head)
         )
-        self.kept.head[:] = 0
-        self.kept.full[0] = 0
+        self.sample.head[:] = 0
+        self.sample.full[0] = 0
 
 
-def _check_chains(kept: Chains, seen: int, length: int) -> None:
+def _check_chains(sample: Chains, seen: int, length: int) -> None:
     """Raise for saved chains whose values are out of order, or whose successors come too late."""
-    room = kept.arrival.shape[1]
+    room = sample.arrival.shape[1]
     places = np.arange(room)
-    arrival = np.take_along_axis(kept.arrival, (kept.head[:, None] + places) % room, axis=1)
-    linked = (places > 0) & (places < kept.held[:, None])
-    last = np.take_along_axis(arrival, kept.held[:, None] - 1, axis=1)[:, 0]
-    check_that((kept.held > 0).all(), "an item in each chain")
-    check_that((arrival[:, 1:] > arrival[:, :-1])[linked[:, 1:]].all(), "the elements of a chain in order")
+    arrival = np.take_along_axis(sample.arrival, (sample.head[:, None] + places) % room, axis=1)
+    linked = (places > 0) & (places < sample.held[:, None])
+    last = np.take_along_axis(arrival, sample.held[:, None] - 1, axis=1)[:, 0]
+    check_that((sample.held > 0).all(), "an item in each chain")
+    check_that((arrival[:, 1:] > arrival[:, :-1])[linked[:, 1:]].all(), "the values of a chain in order")
     check_that(((arrival[:, 0] > seen - length) & (arrival[:, 0] > 0) & (last <= seen)).all(), "items in the window")
-    check_that((kept.successor - last <= max(1, length - 1)).all(), "successors before their elements leave")
-    due = np.minimum(arrival[:, 0] + length, np.minimum(kept.successor, kept.pick))
-    check_that((kept.due == due).all(), "what is due next of each chain")
+    check_that((sample.successor - last <= max(1, length - 1)).all(), "successors before their values leave")
+    due = np.minimum(arrival[:, 0] + length, np.minimum(sample.successor, sample.pick))
+    check_that((sample.due == due).all(), "what is due next of each chain")
 
 
 def unrolled(rings: Array, heads: Array) -> Array:

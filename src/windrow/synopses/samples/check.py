@@ -16,13 +16,13 @@ MOST_SEEN = 1 << 62
 """More values than there can have been; sums with this number stay within 64 bits."""
 
 
-def check_shapes(kept: Any, like: Any, rings: Sequence[str]) -> None:
+def check_shapes(sample: Any, like: Any, rings: Sequence[str]) -> None:
     """Raise unless arrays have the shapes of an empty sample; all `rings` may be longer, by the same length."""
-    room = getattr(kept, rings[0]).shape[-1] if rings else 0
+    room = getattr(sample, rings[0]).shape[-1] if rings else 0
     for name, array in like._asdict().items():
-        shape, expected = getattr(kept, name).shape, array.shape
+        shape, expected = getattr(sample, name).shape, array.shape
         if name in rings:
-            check_that(room >= expected[-1], f"room for at least {expected[-1]} elements in {name!r}, got {room}")
+            check_that(room >= expected[-1], f"room for at least {expected[-1]} values in {name!r}, got {room}")
             expected = (*expected[:-1], room)
         check_that(shape == expected, f"array {name!r} of {expected}, got {shape}")
 

@@ -26,6 +26,7 @@ from windrow.aggregates import AggregateFunction
 from windrow.arrays import Array
 from windrow.state.checks import check_that
 from windrow.synopses.base import EXACT, Accuracy, Retention, check_whole
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Elements
 from windrow.synopses.exact.algebra import WITHOUT_COUNTING
@@ -137,14 +138,14 @@ def _merge(panes: Panes, common: Common, random: Random) -> None:
         pane = (cursors[FIRST] + j) % ring
         items = _list_items(panes, pane, out)
         left += panes.elements[pane] if panes.elements[pane] > size else items
-    wanted, put = min(slots.values.size, left), 0
+    missing, put = min(slots.values.size, left), 0
     for j in range(cursors[HELD]):
         pane = (cursors[FIRST] + j) % ring
         items = _list_items(panes, pane, out)
         elements = panes.elements[pane] if panes.elements[pane] > size else items
         left -= elements
-        drawn = hypergeometric(random, elements, left, wanted)
-        wanted -= drawn
+        drawn = hypergeometric(random, elements, left, missing)
+        missing -= drawn
         for taken in range(drawn):
             at = taken + below(random, items - taken)
             i = panes.scratch[at]
@@ -184,7 +185,7 @@ def _roll(
     for i in range(at, on.size + 1):
         while is_due(due, i):
             if lags(common, due):
-                _advance(panes, common, due.moments[due.given[0]])
+                _advance(panes, common, due.moments[due.answered[0]])
             _refresh(panes, common, random)
             give_answer(common, due)
         if i == on.size or not can_tick(common):
@@ -218,8 +219,13 @@ class PaneReservoirs(Sample):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.3"
-    time: ClassVar[str] = "O(1) an element, O(panes·k) an answer"
+    time: ClassVar[str] = "O(1) per value, O(panes·k) per answer"
     space: ClassVar[str] = "(panes + 2)·k items"
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(("one", "enters"), ("one", "k", "m", "in_panes", "in_panes_log"), ("one", "k", "in_panes"))
 
     def __init__(
         self,
@@ -256,18 +262,18 @@ class PaneReservoirs(Sample):
             np.zeros(size, np.int64),
         )
 
-    def _check_kept(self, kept: Panes, filled: Array, clock: Array) -> None:
-        (first, held), ring, seen = kept.cursors.tolist(), kept.number.size, int(clock[SEEN])
-        check_rings(kept.cursors[[FIRST]], kept.cursors[[HELD]], ring, full=True)
+    def _check_sample(self, sample: Panes, filled: Array, clock: Array) -> None:
+        (first, held), ring, seen = sample.cursors.tolist(), sample.number.size, int(clock[SEEN])
+        check_rings(sample.cursors[[FIRST]], sample.cursors[[HELD]], ring, full=True)
         panes = (first + np.arange(held)) % ring
-        number, elements, newest = kept.number[panes], kept.elements[panes], kept.newest[panes]
+        number, elements, newest = sample.number[panes], sample.elements[panes], sample.newest[panes]
         check_that((number[1:] > number[:-1]).all(), "panes in order")
-        check_that(((newest - 1) // self.span == number).all(), "the newest element of each pane")
-        check_that((newest <= clock[NEWEST]).all(), f"elements up to {clock[NEWEST]}")
-        check_that((elements > 0).all() and sum(elements.tolist()) <= seen, f"panes of {seen} elements at most")
+        check_that(((newest - 1) // self.span == number).all(), "the newest value of each pane")
+        check_that((newest <= clock[NEWEST]).all(), f"values up to {clock[NEWEST]}")
+        check_that((elements > 0).all() and sum(elements.tolist()) <= seen, f"panes of {seen} values at most")
         if not self.by_time:
-            check_that((elements == newest - number * self.span).all(), "all elements of each pane")
-            check_that(bool(held) == bool(seen) and (newest[-1:] == seen).all(), f"panes up to element {seen}")
+            check_that((elements == newest - number * self.span).all(), "all values of each pane")
+            check_that(bool(held) == bool(seen) and (newest[-1:] == seen).all(), f"panes up to value {seen}")
 
     def _step(self, elements: Elements, due: Due, at: int) -> int:
-        return int(_roll(self.kept, self.common, self._draws, self.span, *elements, due, at))
+        return int(_roll(self.sample, self.common, self._draws, self.span, *elements, due, at))

@@ -15,12 +15,15 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numba import njit
 
+from windrow.aggregates import AggregateFunction
 from windrow.arrays import Array
+from windrow.synopses.base import Accuracy, Retention
+from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Elements
 from windrow.synopses.exact.algebra import WITHOUT_COUNTING
 from windrow.synopses.jit import INLINED, horizon
-from windrow.synopses.samples.base import Sample
+from windrow.synopses.samples.base import Sample, is_quantile, sample_size
 from windrow.synopses.samples.chain import unrolled
 from windrow.synopses.samples.check import check_filled, check_rings
 from windrow.synopses.samples.random import uniform
@@ -28,6 +31,11 @@ from windrow.synopses.samples.slots import drop_item, put_item
 from windrow.synopses.samples.window import Common, can_tick, give_answer, go_on, lags, tick
 
 ROOM = 16
+
+
+LONGEST_DRAWN, LARGEST_DRAWN = 10_000, 1_500
+"""The largest windows and samples that are calibrated. Larger ones would take most of the time, and in theory the cost
+per item and value is constant."""
 
 
 class Stairs(NamedTuple):
@@ -94,7 +102,7 @@ def _roll(stairs: Stairs, common: Common, on: Array, x: Array, due: Due, at: int
     for i in range(at, on.size + 1):
         while is_due(due, i):
             if lags(common, due):
-                _advance(stairs, common, due.moments[due.given[0]])
+                _advance(stairs, common, due.moments[due.answered[0]])
             give_answer(common, due)
         if i == on.size or stairs.full[0] or not can_tick(common):
             return i
@@ -124,9 +132,22 @@ class PrioritySample(Sample):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.5.2"
-    time: ClassVar[str] = "O(k) an element, amortised; an answer O(log k) a change since the last, a quantile O(k)"
+    time: ClassVar[str] = (
+        "O(k) per value, amortised; O(log k) per answer and change since the last one, O(k) per quantile"
+    )
     space: ClassVar[str] = "O(k·log R) items, as expected"
     rings: ClassVar[tuple[str, ...]] = ("stamp", "value", "priority")
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space; a quantile sorts its items."""
+        query = ("one", "k_shifted") if is_quantile(aggregate) else ("one",)
+        return Complexity(("one", "k", "k_per_R_log"), query, ("one", "k", "k_log_R"))
+
+    @classmethod
+    def calibrates(cls, retention: Retention, accuracy: Accuracy) -> bool:
+        """Return whether the window and the sample are small: each value draws again for every item of the sample."""
+        return retention.length <= LONGEST_DRAWN and (not accuracy.delta or sample_size(accuracy) <= LARGEST_DRAWN)
 
     def _empty(self) -> Stairs:
         k = self.size
@@ -139,18 +160,20 @@ class PrioritySample(Sample):
             np.zeros(1, np.int64),
         )
 
-    def _check_kept(self, kept: Stairs, filled: Array, clock: Array) -> None:
-        check_rings(kept.head, kept.held, kept.stamp.shape[1], full=bool(kept.full[0]))
-        check_filled(filled, kept.held > 0)
+    def _check_sample(self, sample: Stairs, filled: Array, clock: Array) -> None:
+        check_rings(sample.head, sample.held, sample.stamp.shape[1], full=bool(sample.full[0]))
+        check_filled(filled, sample.held > 0)
 
     def _step(self, elements: Elements, due: Due, at: int) -> int:
-        return int(_roll(self.kept, self.common, *elements, due, at))
+        return int(_roll(self.sample, self.common, *elements, due, at))
 
     def _grow(self, elements: Elements, at: int) -> None:
         if not can_tick(self.common):
             super()._grow(elements, at)
             return
-        grown = {name: unrolled(getattr(self.kept, name), self.kept.head) for name in ("stamp", "value", "priority")}
-        self.kept = self.kept._replace(**grown)
-        self.kept.head[:] = 0
-        self.kept.full[0] = 0
+        grown = {
+            name: unrolled(getattr(self.sample, name), self.sample.head) for name in ("stamp", "value", "priority")
+        }
+        self.sample = self.sample._replace(**grown)
+        self.sample.head[:] = 0
+        self.sample.full[0] = 0

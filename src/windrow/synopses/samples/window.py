@@ -91,11 +91,11 @@ def answer(common: Common) -> float:
 @njit(cache=True, **INLINED)
 def lags(common: Common, due: Due) -> bool:
     """Return whether the clock must advance before the answer that is due."""
-    return bool(due.moments.size and due.moments[due.given[0]] != common.clock[NEWEST])
+    return bool(due.moments.size and due.moments[due.answered[0]] != common.clock[NEWEST])
 
 
 @njit(cache=True, **INLINED)
 def give_answer(common: Common, due: Due) -> None:
     """Write the estimate as the answer that is due."""
-    told = answer(common)
-    give(due, told, min(common.slots.cursors[SIZE], np.int64(window_size(common))))
+    estimate = answer(common)
+    give(due, estimate, min(common.slots.cursors[SIZE], np.int64(window_size(common))))

@@ -95,8 +95,8 @@ def _check_free(what: str, free: Ints, many: int, used: Ints, total: int) -> Non
 def _check_elements(tree: Tree, leaves: Ints, height: int, most: int | None) -> None:
     """Raise for an empty leaf unless it is the only one, a wrong number of values, or values out of order."""
     used = _in_use(tree.leaf_span[leaves])
-    check_that(height == 1 or bool(used.any(axis=1).all()), "elements in each leaf")
+    check_that(height == 1 or bool(used.any(axis=1).all()), "values in each leaf")
     on, size = tree.leaf_on[leaves][used], int(tree.cursors[SIZE])
-    check_that(on.size == size, f"{on.size} elements, got {size}")
-    check_that(most is None or size <= most, f"at most {most} elements, got {size}")
-    check_that(bool((on[1:] >= on[:-1]).all()), "elements in the order of their `on`")
+    check_that(on.size == size, f"{on.size} values, got {size}")
+    check_that(most is None or size <= most, f"at most {most} values, got {size}")
+    check_that(bool((on[1:] >= on[:-1]).all()), "values in the order of their `on`")

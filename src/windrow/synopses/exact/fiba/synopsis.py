@@ -6,8 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from windrow.aggregates import AggregateFunction
 from windrow.synopses.base import Instants, Numbers
 from windrow.synopses.checks import NEVER, check_elements
+from windrow.synopses.costs import Complexity
 from windrow.synopses.exact.algebra import added, merged, move, put_state, state_at
 from windrow.synopses.exact.base import ExactSynopsis
 from windrow.synopses.exact.fiba.check import check_tree
@@ -178,9 +180,14 @@ class FiBA(ExactSynopsis):
     """
 
     source: ClassVar[str] = "Optimal and general out-of-order sliding-window aggregation (2019)"
-    time: ClassVar[str] = "O(log d) an element that is d places late, O(1) in order, amortised; O(1) an answer"
-    space: ClassVar[str] = "O(R): elements, and a partial a node"
+    time: ClassVar[str] = "O(log d) per value that is d places late, O(1) in order, amortised; O(1) per answer"
+    space: ClassVar[str] = "O(R): values, and one partial per node"
     ordered: ClassVar[bool] = False
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space."""
+        return Complexity(("one", "log_R", "far"), ("one", "log_R"), ("one", "R", "room_R"))
 
     @property
     def late(self) -> int:

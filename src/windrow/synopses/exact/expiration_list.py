@@ -1,4 +1,4 @@
-"""Synopses that store every value: recomputation and the expiration list (thesis, section 4.3)."""
+"""The expiration list: stores all values and, where removal is sound, their running state (thesis, section 4.3)."""
 
 from __future__ import annotations
 
@@ -7,36 +7,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from windrow.aggregates import AggregateFunction, Count, Mean, Sum
+from windrow.aggregates import AggregateFunction
 from windrow.arrays import Array
-from windrow.state.checks import check_that
+from windrow.synopses.costs import FOLDED, Complexity
 from windrow.synopses.exact.algebra import added, move, put_state, removed, state_at
-from windrow.synopses.exact.base import ExactSynopsis
 from windrow.synopses.exact.loop import MOVES, Moves
-from windrow.synopses.exact.ring import (
-    HEAD,
-    SMALLEST,
-    TAIL,
-    capacity_for,
-    check_ring,
-    oldest_leaves,
-    resized,
-    ring_size,
-)
+from windrow.synopses.exact.recomputation import ZERO, Elements, ValueRing, append, fold, list_is_full
+from windrow.synopses.exact.ring import HEAD, TAIL, oldest_leaves, ring_size
 
 REMOVED, STRANGE = 2, 3
 """Cursors of a compensated list: values removed since its sum was last recomputed, and values that are not finite."""
-ZERO, HIGH, LOW, TOTAL = 0, 1, 2, 3
-"""Rows of states: of no values, the running one, its rounding error, and the sum of both."""
-
-
-class Elements(NamedTuple):
-    """All values of a window; `times` is empty if the retention is a count."""
-
-    times: npt.NDArray[np.int64]
-    values: Array
-    numbers: Array
-    cursors: npt.NDArray[np.int64]
+HIGH, LOW, TOTAL = 1, 2, 3
+"""Further rows of states: the running one, its rounding error, and the sum of both."""
 
 
 class Running(NamedTuple):
@@ -57,46 +39,6 @@ class Compensated(NamedTuple):
     cursors: npt.NDArray[np.int64]
 
 
-@move
-def append(window: Any, span: Any, now: Any, x: Any) -> None:
-    """Write a value after the newest one."""
-    tail = window.cursors[TAIL]
-    if span.timed:
-        window.times[tail & (window.times.size - 1)] = now
-    window.values[tail & (window.values.size - 1)] = x
-    window.cursors[TAIL] = tail + 1
-
-
-def _list_is_full(window: Any) -> Any:
-    return window.cursors[TAIL] - window.cursors[HEAD] == window.values.size
-
-
-def _forget(tag: Any, window: Any) -> None:
-    window.cursors[HEAD] += 1
-
-
-def _remember(tag: Any, window: Any, span: Any, now: Any, x: Any) -> None:
-    append(window, span, now, x)
-
-
-@move
-def fold(tag: Any, window: Any) -> Any:
-    """Return the state of all values, from scratch."""
-    state = state_at(tag, window.numbers, ZERO)
-    mask = window.values.size - 1
-    head, tail = window.cursors[HEAD], window.cursors[TAIL]
-    for position in range(head, tail):
-        state = added(tag, window.numbers, state, window.values[position & mask])
-    return state
-
-
-def _fold(tag: Any, window: Any) -> Any:
-    return fold(tag, window)
-
-
-MOVES[Elements] = Moves(oldest_leaves, _forget, _list_is_full, _remember, _fold, ring_size)
-
-
 def _undo(tag: Any, window: Any) -> None:
     oldest = window.values[window.cursors[HEAD] & (window.values.size - 1)]
     put_state(tag, window.numbers, HIGH, removed(tag, window.numbers, state_at(tag, window.numbers, HIGH), oldest))
@@ -108,11 +50,11 @@ def _apply(tag: Any, window: Any, span: Any, now: Any, x: Any) -> None:
     put_state(tag, window.numbers, HIGH, added(tag, window.numbers, state_at(tag, window.numbers, HIGH), x))
 
 
-def _kept(tag: Any, window: Any) -> Any:
+def _running(tag: Any, window: Any) -> Any:
     return state_at(tag, window.numbers, HIGH)
 
 
-MOVES[Running] = Moves(oldest_leaves, _undo, _list_is_full, _apply, _kept, ring_size)
+MOVES[Running] = Moves(oldest_leaves, _undo, list_is_full, _apply, _running, ring_size)
 
 
 @move
@@ -142,7 +84,7 @@ def all_finite(state: Any) -> bool:
 
 
 @move
-def fold_anew(tag: Any, window: Any) -> None:
+def fold_again(tag: Any, window: Any) -> None:
     """Recompute the sum of all values, so that no error outlives its values by more than a window."""
     cursors, mask = window.cursors, window.values.size - 1
     window.numbers[HIGH:] = 0.0
@@ -157,7 +99,7 @@ def _take_out(tag: Any, window: Any) -> None:
     cursors[HEAD] += 1
     cursors[REMOVED] += 1
     if cursors[REMOVED] > cursors[TAIL] - cursors[HEAD]:
-        fold_anew(tag, window)
+        fold_again(tag, window)
     else:
         accumulate(tag, window, oldest, -1)
 
@@ -177,41 +119,10 @@ def _total(tag: Any, window: Any) -> Any:
     return state
 
 
-MOVES[Compensated] = Moves(oldest_leaves, _take_out, _list_is_full, _put_in, _total, ring_size)
+MOVES[Compensated] = Moves(oldest_leaves, _take_out, list_is_full, _put_in, _total, ring_size)
 
 
-class _List(ExactSynopsis):
-    """The base of recomputation and the expiration list: a ring of values."""
-
-    def ring(self, kind: Any, rows: int) -> Any:
-        """Return an empty ring of one of the kinds above, with `rows` separate states."""
-        times = np.empty(SMALLEST if self.span.timed else 0, np.int64)
-        numbers = np.repeat(self.zero, rows, axis=0)
-        return kind(times, np.empty(SMALLEST, self.dtype), numbers, np.zeros(4, np.int64))
-
-    def check(self, window: Any) -> None:
-        """Raise if the cursors of a saved window are out of range."""
-        check_ring(window, ("times", "values"), 2, None if self.span.timed else self.span.length)
-        check_that(bool(window.times.size) == self.span.timed, "an `on` for each element of a window of time")
-
-    def grown(self, window: Any) -> Any:
-        """Return the same window with twice the room."""
-        return self._resized(window, 2 * window.values.size, int(window.cursors[HEAD]))
-
-    def live(self, window: Any) -> Any:
-        """Return the same window in the smallest ring that holds it, with positions starting at 0."""
-        head, tail = window.cursors[:2]
-        window = self._resized(window, capacity_for(int(tail - head)), 0)
-        window.cursors[:2] = 0, tail - head
-        return window
-
-    def _resized(self, window: Any, capacity: int, begin: int) -> Any:
-        head, tail = map(int, window.cursors[:2])
-        rings = {name: resized(getattr(window, name), head, tail, capacity, begin) for name in ("times", "values")}
-        return window._replace(**rings, cursors=window.cursors.copy())
-
-
-class ExpirationList(_List):
+class ExpirationList(ValueRing):
     """A synopsis that stores all values and, where removal is sound, their running state.
 
     Over integers, a leaving value is removed from the state exactly. Over floats, removal would leave behind the
@@ -227,25 +138,22 @@ class ExpirationList(_List):
     """
 
     source: ClassVar[str] = "On a design space for sliding windows (2011), section 4.3"
-    time: ClassVar[str] = "O(1) an element; an answer O(1) where values can be taken out soundly, else O(R)"
-    space: ClassVar[str] = "R elements"
+    time: ClassVar[str] = "O(1) per value; O(1) per answer where removal is sound, otherwise O(R)"
+    space: ClassVar[str] = "R values"
+
+    @classmethod
+    def costs(cls, aggregate: AggregateFunction) -> Complexity | None:
+        """Return the terms of its update, its query and its space; only sums remove values."""
+        if aggregate.additive:
+            return Complexity(("one", "log_R"), ("one",), ("one", "room_R"))
+        return FOLDED
 
     def empty(self) -> Any:
         """Return an empty window of the kind that is sound for the aggregate."""
         if self.integral and self.aggregate.invertible:
             return self.ring(Running, 2)
-        if not self.integral and is_additive(self.aggregate):
+        if not self.integral and self.aggregate.additive:
             window = self.ring(Compensated, 4)
             window.numbers[HIGH:] = 0.0
             return window
         return self.ring(Elements, 1)
-
-
-def is_additive(aggregate: AggregateFunction) -> bool:
-    """Return whether the state of several values is the elementwise sum of the states of each.
-
-    >>> import windrow as wr
-    >>> is_additive(wr.mean("speed")), is_additive(wr.variance("speed"))
-    (True, False)
-    """
-    return bool(getattr(aggregate, "additive", type(aggregate) in (Count, Mean, Sum)))

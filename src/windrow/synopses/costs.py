@@ -1,9 +1,10 @@
-"""The cost model: time and space per window as expressions in R, S and B.
+"""The vocabulary of costs: time and space per window as expressions in R, S and B.
 
 An instantaneous approach recomputes the aggregate of all R values: T(R), S(R). An incremental one adds S values to its
-synopsis and queries it once per slide: T(R, S, B) = S·Tu(R) + Tq(R), S(B, R). This module lists the terms of Tu, Tq and
-the space of each synopsis. Each term is written once and used twice: with symbols, terms are complexities to compare by
-limits; with numbers, they are the columns of the regressions that estimate the cost of each term on a machine.
+synopsis and queries it once per slide: T(R, S, B) = S·Tu(R) + Tq(R), S(B, R). Each synopsis declares in `costs` the
+terms of its Tu, its Tq and its space. Each term is written once and used twice: with symbols, terms are complexities to
+compare by limits; with numbers, they are the columns of the regressions that estimate the cost of each term on a
+machine.
 """
 
 from __future__ import annotations
@@ -16,32 +17,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from windrow.aggregates import AggregateFunction, Mode
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 from windrow.extras import require
-from windrow.planner.panes_of_values import PanesOfValues
-from windrow.synopses import (
-    DABA,
-    ArasuMankuFixed,
-    ArasuMankuHeavyHitters,
-    ArasuMankuVariable,
-    BernoulliSample,
-    BiasedReservoir,
-    BoundedPrioritySample,
-    ChainSample,
-    ExpirationList,
-    ExponentialHistogram,
-    FiBA,
-    KLLPanes,
-    Ordered,
-    PaneReservoirs,
-    Panes,
-    PrioritySample,
-    Recomputation,
-    TwoStacks,
-    VarianceHistogram,
-)
-from windrow.synopses.exact.lists import is_additive
 from windrow.synopses.exact.ring import SMALLEST
 
 Quantity: TypeAlias = Any
@@ -77,7 +54,7 @@ class Quantities:
 
 
 def numbers(R: Quantity, S: Quantity, P: Quantity, k: Quantity, e: Quantity, B: Quantity = 1) -> Quantities:  # noqa: N803
-    """Return known quantities as arrays."""
+    """Return quantities that are numbers as arrays."""
     R, S, P, k, e, B = (np.asarray(quantity, np.float64) for quantity in (R, S, P, k, e, B))  # noqa: N806
     return Quantities(R, S, P, k, e, lambda q: np.log2(np.maximum(q, 1.0)), np.minimum, _power_of_two, B)
 
@@ -182,123 +159,41 @@ class Complexity:
     query: tuple[str, ...]
     space: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        for name in (*self.update, *self.query, *self.space):
+            if name not in TERMS:
+                raise SpecError(f"costs: unknown term {quoted(name)}; available: {', '.join(TERMS)}")
+
     def time(self, q: Quantities) -> Quantity:
         """Return S·Tu + Tq, the time per slide, with each term counted once."""
         update = sum(TERMS[name](q) for name in self.update)
         return q.S * update + sum(TERMS[name](q) for name in self.query)
 
-    def kept(self, q: Quantities) -> Quantity:
+    def size(self, q: Quantities) -> Quantity:
         """Return the space, with each term counted once."""
         return sum(TERMS[name](q) for name in self.space)
 
     def time_terms(self, q: Quantities) -> dict[str, Quantity]:
         """Return the terms of the time per slide by name: those per value times the slide, and those per query."""
-        return {name: value_of(name, q) for name in (*(PER_ELEMENT + name for name in self.update), *self.query)}
+        return {name: value_of(name, q) for name in (*(PER_VALUE_OF_SLIDE + name for name in self.update), *self.query)}
 
     def space_terms(self, q: Quantities) -> dict[str, Quantity]:
         """Return the terms of the space by name."""
         return {name: value_of(name, q) for name in self.space}
 
 
-PER_ELEMENT = "S*"
+PER_VALUE_OF_SLIDE = "S*"
 """Prefix of the names of terms that are paid for each value of a slide."""
 
 
 def value_of(name: str, q: Quantities) -> Quantity:
     """Return the value of a term by its name in a model."""
-    if name.startswith(PER_ELEMENT):
-        return q.S * TERMS[name.removeprefix(PER_ELEMENT)](q)
+    if name.startswith(PER_VALUE_OF_SLIDE):
+        return q.S * TERMS[name.removeprefix(PER_VALUE_OF_SLIDE)](q)
     return TERMS[name](q)
 
 
 FOLDED = Complexity(("one",), ("one", "R"), ("one", "room_R"))
-BY_ELEMENT = Complexity(("one", "log_R", "far"), ("one",), ("one", "room_R"))
-
-
-def _expiration_list(aggregate: AggregateFunction) -> Complexity:
-    """Return the terms of an expiration list: only sums remove values; other aggregates are folded per query."""
-    return Complexity(("one", "log_R"), ("one",), ("one", "room_R")) if is_additive(aggregate) else FOLDED
-
-
-def _ordered(aggregate: AggregateFunction) -> Complexity:
-    query = ("one", "R") if isinstance(aggregate, Mode) else ("one", "log_R")
-    return Complexity(("one", "log_R", "far"), query, ("one", "R"))
-
-
-def _is_quantile(aggregate: AggregateFunction) -> bool:
-    return getattr(aggregate, "q", None) is not None
-
-
-def _bernoulli(aggregate: AggregateFunction) -> Complexity:
-    query = ("one", "m_shifted") if _is_quantile(aggregate) else ("one",)
-    return Complexity(("one", "enters", "enters_log"), query, ("one", "room_m"))
-
-
-def _chain(aggregate: AggregateFunction) -> Complexity:
-    query = ("one", "k_shifted") if _is_quantile(aggregate) else ("one",)
-    return Complexity(("one", "k_per_R", "k_per_R_log"), query, ("one", "k"))
-
-
-def _priority(aggregate: AggregateFunction) -> Complexity:
-    query = ("one", "k_shifted") if _is_quantile(aggregate) else ("one",)
-    return Complexity(("one", "k", "k_per_R_log"), query, ("one", "k", "k_log_R"))
-
-
-def _biased(aggregate: AggregateFunction) -> Complexity:
-    query = ("one", "m", "m_shifted", "all_shifted") if _is_quantile(aggregate) else ("one",)
-    return Complexity(("one", "log_k", "enters_log"), query, ("one", "k"))
-
-
-RULES: Mapping[type[Any], Callable[[AggregateFunction], Complexity]] = {
-    Recomputation: lambda _: FOLDED,
-    ExpirationList: _expiration_list,
-    Panes: lambda _: Complexity(("one", "per_P"), ("one",), ("one", "room_panes")),
-    TwoStacks: lambda _: BY_ELEMENT,
-    DABA: lambda _: BY_ELEMENT,
-    FiBA: lambda _: Complexity(("one", "log_R", "far"), ("one", "log_R"), ("one", "R", "room_R")),
-    Ordered: _ordered,
-    BernoulliSample: _bernoulli,
-    ChainSample: _chain,
-    PrioritySample: _priority,
-    BoundedPrioritySample: lambda _: Complexity(
-        ("one", "log_k", "enters_log"), ("one", "m", "m_shifted", "m_log_m"), ("one", "k")
-    ),
-    PaneReservoirs: lambda _: Complexity(
-        ("one", "enters"), ("one", "k", "m", "in_panes", "in_panes_log"), ("one", "k", "in_panes")
-    ),
-    BiasedReservoir: _biased,
-    ExponentialHistogram: lambda _: Complexity(("one", "log_R"), ("one", "log_R"), ("one", "e_whole", "e_whole_log_R")),
-    VarianceHistogram: lambda _: Complexity(("one", "log_R", "log_e"), ("one", "log_R"), ("one", "room_buckets")),
-    ArasuMankuFixed: lambda _: Complexity(
-        ("one", "log_e", "log_e_squared"),
-        ("one", "e", "e_log_e", "e_log_e_squared"),
-        ("one", "log_e", "spread", "spread_far"),
-    ),
-    ArasuMankuVariable: lambda _: Complexity(
-        ("one", "log_R", "log_e_log_R"),
-        ("one", "e", "e_log_e", "e_log_e_squared"),
-        ("one", "log_e", "spread", "spread_levels"),
-    ),
-    ArasuMankuHeavyHitters: lambda _: Complexity(
-        ("one", "log_e", "log_e_squared"),
-        ("one", "e", "e_log_e", "e_log_e_squared"),
-        ("one", "log_e", "spread", "spread_far", "spread_levels"),
-    ),
-    PanesOfValues: lambda _: Complexity(("one", "log_P"), ("one", "panes", "R", "R_log_panes"), ("one", "R", "panes")),
-    KLLPanes: lambda _: Complexity(
-        ("one", "log_e", "per_sketch"), ("one", "e", "merged", "merges"), ("one", "e", "sketched")
-    ),
-}
-"""The cost terms of each synopsis, for an aggregate it supports."""
-
-
-def complexity(kind: type[Any], aggregate: AggregateFunction) -> Complexity:
-    """Return the cost terms of a synopsis.
-
-    >>> import windrow as wr
-    >>> complexity(Panes, wr.sum("speed")).space
-    ('one', 'room_panes')
-    """
-    if kind not in RULES:
-        raise SpecError(f"{kind.__name__} keeps to no retention, so it is not an approach to sliding windows")
-    return RULES[kind](aggregate)
+"""All values are stored, and each query folds them."""
+PER_VALUE = Complexity(("one", "log_R", "far"), ("one",), ("one", "room_R"))
+"""One partial aggregate is stored per value."""
