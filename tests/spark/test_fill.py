@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 import windrow as wr
 from windrow.errors import ColumnError, DataError, SpecError, TypeMismatchError
 from windrow.rows.clock import Clock
-from windrow.spark.filling import Layout, tag_sorted
+from windrow.spark.plans.sweep import MergedLayout, tag_sorted
 
 pytestmark = pytest.mark.spark
 
@@ -214,7 +214,7 @@ def test_empty_tables(spark: SparkSession) -> None:
 @pytest.mark.parametrize("size", [1, 2, 5, 100])
 def test_a_task_gives_the_same_for_any_size_of_tables(tune: Callable[..., object], size: int) -> None:
     tune(rows_per_table=size)
-    layout = Layout(("by",), (pa.string(),), Clock.of(pa.int64(), "on"), ["by", "c"], ["id", "name", "frame"])
+    layout = MergedLayout(("by",), (pa.string(),), Clock.of(pa.int64(), "on"), ["by", "c"], ["id", "name", "frame"])
     table = pa.table(
         {
             "by": list("aaaaaaabbb"),
