@@ -37,8 +37,8 @@ GROUPS = ("north", "süd", "")
 BEGAN = datetime(2024, 5, 1, tzinfo=UTC)
 SECONDS_PER_FILE = 120
 DELAY = "20 seconds"
-PLACEHOLDER = b"file:/windrow-saved-checkpoint"
-"""Stands for the location of the checkpoint, which Spark writes into its metadata as an absolute path."""
+PLACEHOLDER = b"/windrow-saved-checkpoints"
+"""Stands for the folder of the input and the checkpoints, whose path Spark writes into its logs."""
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 ROWS = pa.schema([("t", TIMESTAMP), ("g", pa.string()), ("x", pa.float64()), ("v", pa.int64())])
@@ -221,28 +221,30 @@ def _utc(instant: datetime) -> str:
 # Packing.
 
 
-def pack(checkpoint: Path, archive: Path) -> None:
-    """Pack a checkpoint without its location, its checksums and the times at which it was written."""
-    location = f"file:{checkpoint}".encode()
+def pack(folder: Path, name: str, archive: Path) -> None:
+    """Pack a checkpoint in a folder, without the path of the folder, checksums, and the times of its files."""
+    checkpoint = folder / name
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for path in sorted(checkpoint.rglob("*")):
             if path.is_file() and path.suffix != ".crc":
-                data = path.read_bytes().replace(location, PLACEHOLDER)
+                data = path.read_bytes().replace(str(folder).encode(), PLACEHOLDER)
                 entry = tarfile.TarInfo(str(path.relative_to(checkpoint)))
                 entry.size = len(data)
                 tar.addfile(entry, io.BytesIO(data))
     archive.write_bytes(gzip.compress(packed.getvalue(), mtime=0))
 
 
-def unpack(archive: Path, checkpoint: Path) -> None:
-    """Unpack a checkpoint to a new location."""
+def unpack(archive: Path, folder: Path, name: str) -> Path:
+    """Unpack a checkpoint into a folder that has its input, and return where it is."""
+    checkpoint = folder / name
     checkpoint.mkdir(parents=True)
     with tarfile.open(archive) as tar:
         tar.extractall(checkpoint, filter="data")
     for path in checkpoint.rglob("*"):
         if path.is_file() and PLACEHOLDER in (data := path.read_bytes()):
-            path.write_bytes(data.replace(PLACEHOLDER, f"file:{checkpoint}".encode()))
+            path.write_bytes(data.replace(PLACEHOLDER, str(folder).encode()))
+    return checkpoint
 
 
 def write(archives: Path) -> None:
@@ -258,7 +260,7 @@ def write(archives: Path) -> None:
             land(whole, half)
         for name, query in QUERIES.items():
             before = run(query.build(spark, stopped), stopped / name)
-            pack(stopped / name, archives / f"{name}.tar.gz")
+            pack(stopped, name, archives / f"{name}.tar.gz")
             after = run(query.build(spark, whole), whole / name)
             every = sorted([*after, *remaining(spark, query, whole, whole / name)])
             assert set(before) < set(every), f"{name}: a stop changes what is returned"

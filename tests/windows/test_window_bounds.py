@@ -33,7 +33,7 @@ def windows(on: list[Any], kind: pa.DataType, window: wr.Window, **options: Any)
     slide, layout = asked(kind, window, **options)
     reader = Reader(slide, layout)
     slider = Slider(slide, reader.directory)
-    gatherer = Gatherer(slide, slider.kept)
+    gatherer = Gatherer(slide, slider.synopsis_windows)
     storage = pa.int32() if pa.types.is_date32(kind) else pa.int64() if pa.types.is_timestamp(kind) else kind
     table = pa.table({"t": pa.array(on, storage).cast(kind)})
     slider.add(*gatherer.gather(read_in_order(reader, table)))
@@ -129,11 +129,11 @@ def test_lists_with_nan_are_not_reported_again() -> None:
     nan, other = [math.nan, 1.0], [1.0, math.nan]
     kind = pa.list_(pa.float64())
     changes = Changes()
-    found = changes.found(np.zeros(5, np.int64), [pa.array([nan, nan, other, None, None], kind)])
+    found = changes.update(np.zeros(5, np.int64), [pa.array([nan, nan, other, None, None], kind)])
     assert found.to_pylist() == [True, False, True, True, False]
     counted = pa.list_(pa.struct([("value", pa.float64()), ("count", pa.int64())]))
     items = [[{"value": math.nan, "count": n}] for n in (1, 1, 2)]
-    assert Changes().found(np.zeros(3, np.int64), [pa.array(items, counted)]).to_pylist() == [True, False, True]
+    assert Changes().update(np.zeros(3, np.int64), [pa.array(items, counted)]).to_pylist() == [True, False, True]
 
 
 def test_a_window_is_complete_by_the_same_rule_when_a_stream_is_flushed() -> None:

@@ -51,8 +51,9 @@ from windrow.rows.roles import Roles
 from windrow.rows.waiting import MemoryShelf
 from windrow.windows import DistinctTimes, Landmark, Rows, Sliding, Tumbling, Window
 from windrow.windows.gather import Gatherer
+from windrow.windows.pane_table import panes_schema, panes_table
 from windrow.windows.query import WindowOptions, WindowQuery
-from windrow.windows.slider import Slider, panes_schema, panes_table
+from windrow.windows.slider import Slider
 from windrow.windows.specs import Shape
 from windrow.windows.stream import SlidePlan, StreamSlider
 
@@ -80,7 +81,7 @@ def test_panes_may_come_in_parts_and_in_any_order(tuples: list[Tuple], windows: 
     slider = Slider(slide, Reader(slide, _layout(slide)).directory)
     found = []
     for begin in range(0, len(together), 3):
-        slider.add(*slider.read(together.slice(begin, 3)))
+        slider.add_table(together.slice(begin, 3))
         found += slider.report(slider.latest())
     found += slider.report(slider.latest(), final=True)
     wanted = by_definition(sorted(tuples, key=lambda u: (u.g, u.on)), windows, empty=empty)
@@ -232,7 +233,7 @@ def test_a_synopsis_that_counts_has_no_answer_for_a_window_that_the_end_cut() ->
     slide = slide_of([Rows(4, 3)], {"q": wr.median("v")}, using={"q": wr.Keep("ArasuMankuFixed", 0.1)})
     reader = Reader(slide, _layout(slide))
     slider = Slider(slide, reader.directory)
-    gatherer = Gatherer(slide, slider.kept)
+    gatherer = Gatherer(slide, slider.synopsis_windows)
     slider.add(*gatherer.gather(reader.read(table_of([Tuple(0, t, v) for t, v in enumerate([0, 0, 1, 1])]))))
     found = [*slider.report(gatherer.past(slider.latest()), final=True)]
     # The second window has the last two rows alone, and the synopsis keeps the last four.
@@ -266,15 +267,15 @@ def test_nulls_are_tuples_that_a_count_of_values_misses() -> None:
     bucket = StreamSlider(
         plan_of(slide_of([Rows(5)], QUANTILE, using={"q": wr.Keep("ArasuMankuFixed")})), MemoryShelf()
     )
-    with pytest.raises(DataError, match="column 'v' has nulls, which count as tuples"):
+    with pytest.raises(DataError, match="column 'v' has nulls, whose rows count too"):
         bucket.step([table_of([Tuple(0, 1, None)])], 5)
 
 
 @pytest.mark.parametrize(
     ("kinds", "agg", "keep", "said"),
     [
-        ([Landmark(5)], wr.sum("v"), "TwoStacks", "a landmark window has no retention"),
-        ([Sliding(10, 5, emit=1)], wr.sum("v"), "TwoStacks", "emit= asks for windows that are shorter"),
+        ([Landmark(5)], wr.sum("v"), "TwoStacks", "a landmark window has no fixed length"),
+        ([Sliding(10, 5, emit=1)], wr.sum("v"), "TwoStacks", "emit= reports shorter ones"),
         ([Sliding(10, 5)], wr.top_k("v", 2), "TwoStacks", "cannot keep top_k"),
         ([Sliding(10, 5)], wr.variance("v"), "BiasedReservoir", "eps and delta must be above 0"),
     ],
@@ -332,7 +333,7 @@ def test_an_endless_float_is_in_no_window() -> None:
         WindowOptions({"w": Tumbling(10)}, named=False), Roles("on", ("g",), (), {"n": wr.count()}, types)
     )
     table = pa.table({"g": [1], "on": [float("inf")]})
-    with pytest.raises(DataError, match="inf is in no window"):
+    with pytest.raises(DataError, match="inf is too far from zero for windows"):
         Gatherer(slide).gather(Reader(slide, _layout(slide)).read(table))
 
 
@@ -351,15 +352,18 @@ def test_windows_are_read_on_a_clock() -> None:
     ("make", "said"),
     [
         (lambda: Sliding(5, 10).shape(INTEGERS), "every=10 is longer than length=5"),
-        (lambda: Sliding(10, 4, emit=3).shape(INTEGERS), "emit=3 does not divide every=4"),
-        (lambda: Sliding(0, 0).shape(INTEGERS), "length=0 must be longer than nothing"),
-        (lambda: Sliding(None, 1), "length: give a duration"),  # type: ignore[arg-type]
+        (lambda: Sliding(10, 4, emit=3).shape(INTEGERS), "emit=3 must divide every=4"),
+        (lambda: Sliding(0, 0).shape(INTEGERS), "length: 0 must be greater than zero"),
+        (lambda: Sliding(None, 1), "length: expected a duration"),  # type: ignore[arg-type]
         (lambda: Sliding("1 minute", "5 seconds").shape(INTEGERS), "`on` is a number"),
-        (lambda: Sliding(2.5, 1).shape(INTEGERS), r"length=2.5: an integer has whole steps"),
-        (lambda: Tumbling("36 hours").shape(Clock.of(pa.date32(), "day")), "a date has whole days"),
-        (lambda: Rows(0), "n: 0 is no number of rows"),
-        (lambda: Rows(3, every=4), "every=4 is more than n=3"),
-        (lambda: DistinctTimes(True), "n: True is no number"),
+        (lambda: Sliding(2.5, 1).shape(INTEGERS), r"length: 2\.5 must be an integer"),
+        (
+            lambda: Tumbling("36 hours").shape(Clock.of(pa.date32(), "day")),
+            "length: '36 hours' must be a number of whole days",
+        ),
+        (lambda: Rows(0), r"n: expected an integer from 1 to 2\*\*62 - 1, got 0"),
+        (lambda: Rows(3, every=4), "every=4 is greater than n=3"),
+        (lambda: DistinctTimes(True), r"n: expected an integer .*, got True"),
     ],
 )
 def test_windows_that_mean_nothing_are_refused(make: Any, said: str) -> None:

@@ -29,17 +29,17 @@ WRITTEN = json.loads((STORED / EXPECTED).read_text())
 
 
 def unpacked(name: str, folder: Path) -> Path:
-    """Unpack the saved checkpoint of a query."""
-    unpack(STORED / f"{name}.tar.gz", folder / "checkpoint")
-    return folder / "checkpoint"
+    """Unpack the saved checkpoint of a query, with its input: the files it has read, and more."""
+    for half in HALVES:
+        land(folder, half)
+    return unpack(STORED / f"{name}.tar.gz", folder, name)
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_saved_checkpoint_is_continued(spark, tmp_path: Path, name: str) -> None:
     query, written, checkpoint = QUERIES[name], WRITTEN[name], unpacked(name, tmp_path)
-    land(tmp_path / "in", HALVES[1])
-    after = run(query.build(spark, tmp_path / "in"), checkpoint)
-    rest = remaining(spark, query, tmp_path / "in", checkpoint)
+    after = run(query.build(spark, tmp_path), checkpoint)
+    rest = remaining(spark, query, tmp_path, checkpoint)
     assert after
     assert sorted([*written["before the stop"], *after, *rest]) == written["without a stop"]
 
@@ -95,18 +95,18 @@ def test_a_saved_state_of_a_newer_version_or_of_another_kind_is_refused(spark, k
 
 def test_a_saved_checkpoint_is_not_continued_as_another_query(spark, tmp_path: Path) -> None:
     checkpoint = unpacked("frames", tmp_path)
-    land(tmp_path / "in", HALVES[1])
     with pytest.raises(StreamingQueryException) as caught:
-        run(saved_checkpoints.slide(spark, tmp_path / "in"), checkpoint)
+        run(saved_checkpoints.slide(spark, tmp_path), checkpoint)
     assert "the checkpoint holds the state of wr.frames" in str(wr.failure(caught.value))
     with pytest.raises(StreamingQueryException) as caught:
-        run(saved_checkpoints.delta(spark, tmp_path / "in"), checkpoint)
+        run(saved_checkpoints.delta(spark, tmp_path), checkpoint)
     assert "the checkpoint was written with scheme=Threshold" in str(wr.failure(caught.value))
 
 
 def test_a_checkpoint_is_packed_without_its_location(tmp_path: Path) -> None:
-    (tmp_path / "written").mkdir()
-    (tmp_path / "written" / "metadata").write_text(f'{{"path": "file:{tmp_path}/written/state"}}')
-    saved_checkpoints.pack(tmp_path / "written", tmp_path / "packed.tar.gz")
-    unpack(tmp_path / "packed.tar.gz", tmp_path / "moved")
-    assert (tmp_path / "moved" / "metadata").read_text() == f'{{"path": "file:{tmp_path}/moved/state"}}'
+    written, moved, archive = tmp_path / "written", tmp_path / "moved", tmp_path / "packed.tar.gz"
+    (written / "frames").mkdir(parents=True)
+    (written / "frames" / "metadata").write_text(f'{{"path": "file:{written}/frames/state"}}')
+    saved_checkpoints.pack(written, "frames", archive)
+    checkpoint = unpack(archive, moved, "frames")
+    assert (checkpoint / "metadata").read_text() == f'{{"path": "file:{moved}/frames/state"}}'

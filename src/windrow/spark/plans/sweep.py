@@ -107,7 +107,7 @@ class MergedLayout:
             group = directory.encode([table.column(key) for key in self.keys], table.num_rows)
             opens = table.column("end").is_valid()
             frames = table.filter(opens)
-            on, end = self.clock.read(table.column("on")), self.clock.read(frames.column("end"))
+            on, end = self.clock.read(table.column(wire.ON)), self.clock.read(frames.column("end"))
             yield table, frames, SweepBatch(group, on.numbers, opens.to_numpy(), end.numbers)
             # Groups are contiguous: only the last one continues in the next table.
             directory = Directory(self.key_types)

@@ -147,7 +147,8 @@ def _packed_rows(source: DataFrame, query: FillQuery, buckets: int, nulls_on: st
     roles, columns = query.source, Columns(source)
     selected = {} if query.agg else dict(zip(wire_names(source, query), map(column, source.columns), strict=True))
     selected |= {
-        wire.key(i): column(name).cast(kind) for i, (name, kind) in enumerate(zip(roles.by, query.key_types, strict=True))
+        wire.key(i): column(name).cast(kind)
+        for i, (name, kind) in enumerate(zip(roles.by, query.key_types, strict=True))
     }
     selected[wire.ON] = column(roles.on).cast(query.time)
     selected |= {wire.tie(i): column(name) for i, name in enumerate(roles.order_by)}
@@ -183,9 +184,9 @@ def _flushed(
     spark: SparkSession, layout: FillLayout, recipe: FrameStream | None, checkpoint: str | os.PathLike[str]
 ) -> DataFrame:
     """Return the remaining results of a finished stream, including the frames that its end leaves."""
-    states = buckets_of(spark, checkpoint, FILLING, asked=layout.plan.fingerprint).withColumn("framing", F.lit(False))
+    states = buckets_of(spark, checkpoint, FILLING, fingerprint=layout.plan.fingerprint).withColumn("framing", F.lit(False))
     if recipe:
-        framing = buckets_of(spark, checkpoint, FRAMING, asked=recipe.plan.fingerprint)
+        framing = buckets_of(spark, checkpoint, FRAMING, fingerprint=recipe.plan.fingerprint)
         states = states.unionAll(framing.withColumn("framing", F.lit(True)))
     return states.groupBy("bucket").applyInArrow(_finish(layout, recipe.plan if recipe else None), layout.schema)
 
