@@ -24,13 +24,13 @@ from windrow.windows.slider import Slider
 from windrow.windows.stream import SlidePlan, StreamSlider
 
 
-def asked(kind: pa.DataType, window: wr.Window, **options: Any) -> tuple[WindowQuery, Layout]:
+def query_for(kind: pa.DataType, window: wr.Window, **options: Any) -> tuple[WindowQuery, Layout]:
     kinds = WindowOptions({"w": window}, named=False, **options)
     return WindowQuery(kinds, Roles("t", (), (), {"n": wr.count()}, {"t": kind})), Layout("t", (), {}, {}, (None,))
 
 
 def windows(on: list[Any], kind: pa.DataType, window: wr.Window, **options: Any) -> list[tuple[Any, ...]]:
-    slide, layout = asked(kind, window, **options)
+    slide, layout = query_for(kind, window, **options)
     reader = Reader(slide, layout)
     slider = Slider(slide, reader.directory)
     gatherer = Gatherer(slide, slider.synopsis_windows)
@@ -138,7 +138,7 @@ def test_lists_with_nan_are_not_reported_again() -> None:
 
 def test_a_window_is_complete_by_the_same_rule_when_a_stream_is_flushed() -> None:
     kind = pa.timestamp("us", "UTC")
-    slide, layout = asked(kind, wr.Tumbling("10 seconds"))
+    slide, layout = query_for(kind, wr.Tumbling("10 seconds"))
     stream = StreamSlider(SlidePlan(slide, layout), MemoryShelf())
     on = pa.array([5_000_000, 15_000_000]).cast(kind)
     rows, _ = stream.step([pa.table({"t": on})], -45_000_000)

@@ -19,6 +19,7 @@ from saved_checkpoints import EXPECTED, HALVES, QUERIES, STORED, land, remaining
 from windrow.errors import SourceError
 from windrow.filling.filler import Filler
 from windrow.framing.stream import StreamFramer
+from windrow.rows.waiting import MemoryShelf
 from windrow.spark.streams.saved import FILLING, FRAMING, SLIDING, buckets_of
 from windrow.state.arrow import about_of, save_tables, saved_tables
 from windrow.windows.stream import StreamSlider
@@ -53,17 +54,17 @@ def bytes_of(spark, checkpoint: Path, names: tuple[str, str]) -> bytes:
 
 def load_frames(data: bytes) -> Any:
     plan = frame_streams.plan_for(wr.Threshold("hit"))
-    return StreamFramer.load(plan, frame_streams.Dictionary(), data)
+    return StreamFramer.load(plan, MemoryShelf(), data)
 
 
 def load_windows(data: bytes) -> Any:
     plan = sliding.plan_of(sliding.slide_of([wr.Tumbling(10)], {"n": wr.count()}))
-    return StreamSlider.load(plan, frame_streams.Dictionary(), data)
+    return StreamSlider.load(plan, MemoryShelf(), data)
 
 
 def load_filler(data: bytes) -> Any:
     plan = fill_streams.plan_for(fill_streams.NOTHING, {})
-    return Filler.load(plan, frame_streams.Dictionary(), data)
+    return Filler.load(plan, MemoryShelf(), data)
 
 
 LOADERS: dict[str, tuple[tuple[str, str], Callable[[bytes], Any]]] = {

@@ -184,7 +184,9 @@ def _flushed(
     spark: SparkSession, layout: FillLayout, recipe: FrameStream | None, checkpoint: str | os.PathLike[str]
 ) -> DataFrame:
     """Return the remaining results of a finished stream, including the frames that its end leaves."""
-    states = buckets_of(spark, checkpoint, FILLING, fingerprint=layout.plan.fingerprint).withColumn("framing", F.lit(False))
+    states = buckets_of(spark, checkpoint, FILLING, fingerprint=layout.plan.fingerprint).withColumn(
+        "framing", F.lit(False)
+    )
     if recipe:
         framing = buckets_of(spark, checkpoint, FRAMING, fingerprint=recipe.plan.fingerprint)
         states = states.unionAll(framing.withColumn("framing", F.lit(True)))
