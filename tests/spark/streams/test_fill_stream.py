@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 import windrow as wr
 from cases import rows_of, table
 from windrow.spark.streams.punctuation import FrameStream
+from windrow.tuning import current_tuning
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 
@@ -192,7 +193,7 @@ def test_only_the_unmodified_result_of_frames_or_widen_carries_its_recipe(spark,
     recipe = FrameStream.of(frames)
     assert recipe is not None
     assert (recipe.plan.request.scheme, recipe.plan.request.by, recipe.before, recipe.after) == (SCHEME, ("g",), 0, 0)
-    assert recipe.buckets == 4
+    assert recipe.buckets == current_tuning().buckets
     once = wr.widen(frames, before="30 seconds", after="10 seconds")
     widened = FrameStream.of(wr.widen(once, before="1 second"))
     assert widened is not None
