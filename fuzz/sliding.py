@@ -60,7 +60,7 @@ STORED: tuple[tuple[str, str, float, float], ...] = (
     ("BiasedReservoir", "median x", 0.1, 0.1),
 )
 """Synopses, their aggregates and allowed errors; few, because each pair takes seconds to compile."""
-REFUSALS = ("keeps a number of values", "do not accept NaN", "is unknown in advance")
+REFUSALS = ("stores a number of values", "do not accept NaN", "is unknown in advance")
 """Messages with which synopses refuse: nulls in count windows, NaN in KLL, a Bernoulli sample of unknown size."""
 SAMPLES = ("BernoulliSample", "ChainSample", "PrioritySample", "BoundedPrioritySample", "PaneReservoirs")
 

@@ -15,7 +15,8 @@ from windrow.errors import UnsupportedError, WindrowError
 from windrow.rows.ordering import read_in_order
 from windrow.rows.query import Reader
 from windrow.windows.gather import Gatherer
-from windrow.windows.slider import Slider, panes_table
+from windrow.windows.pane_table import panes_table
+from windrow.windows.slider import Slider
 
 
 class Slide(Kind):
@@ -52,7 +53,7 @@ class Slide(Kind):
         t = list(parts["types"]).index("t")
         reader = Reader(slide, layout_of(slide))
         slider = Slider(slide, reader.directory)
-        gatherer = Gatherer(slide, slider.kept)
+        gatherer = Gatherer(slide, slider.synopsis_windows)
         cuts = [c for c in sorted(parts["cuts"]) if 0 < c < len(rows) and rows[c - 1][t] < rows[c][t]]
         for a, b in pairwise([0, *cuts, len(rows)]):
             slider.add(*gatherer.gather(read_in_order(reader, table_of(parts, rows[a:b]))))
@@ -71,7 +72,7 @@ class Slide(Kind):
         slider = Slider(slide, Reader(slide, layout_of(slide)).directory)
         tables: list[pa.Table] = []
         for begin in range(0, len(together), 7):
-            slider.add(*slider.read(together.slice(begin, 7)))
+            slider.add_table(together.slice(begin, 7))
             tables += slider.report(slider.latest())
         return [*tables, *slider.report(slider.latest(), final=True)]
 

@@ -134,7 +134,7 @@ def slide_over(groups: list[int], most: int, batches: int) -> None:
     """A median over windows of these groups, as a stream gathers them in so many batches."""
     slide = sliding.slide_of([Tumbling(1_000)], {"m": wr.median("v", max_values=most)})
     bucket = StreamSlider(sliding.plan_of(slide), MemoryShelf())
-    rows = [sliding.Tuple(g, t, t) for t in range(100) for g in groups]
+    rows = [sliding.Row(g, t, t) for t in range(100) for g in groups]
     size = -(-len(rows) // batches)
     for at in range(0, len(rows), size):
         bucket.step([sliding.table_of(rows[at : at + size])], None)
@@ -151,7 +151,7 @@ def test_the_group_of_a_window_with_too_many_values_is_named(batches: int) -> No
 
 def test_a_filled_frame_with_too_many_values_is_named() -> None:
     plan = filling.plan_for(filling.Story({}, [], [], []), {"m": wr.median("v", max_values=50)})
-    rows = filling.tuples_table([filling.Tuple("b", t, t, t, 0) for t in range(100)])
+    rows = filling.rows_table([filling.Row("b", t, t, t, 0) for t in range(100)])
     filler = Filler(plan, MemoryShelf())
     with pytest.raises(DataError, match=r"more than 50 .* It is the frame of group 'b' that starts at 2$"):
         filler.step([rows], [filling.pieces_table([filling.Piece("b", 0, 2, 99, 0, True, 0)])], 200, None)

@@ -1,4 +1,4 @@
-"""Filling a stream gives the pairs of the definition, however frames, pieces of frames and tuples arrive."""
+"""Filling a stream gives the pairs of the definition, however frames, pieces of frames and rows arrive."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from fill_streams import (
     AGG,
     END,
     NOTHING,
-    Tuple,
+    Row,
     arrived,
     filled,
     frame,
     members,
     names,
     plan_for,
+    punctuation,
+    rows_table,
     stories,
-    told,
-    tuples_table,
     under_way,
 )
 from streams import FEWER
@@ -34,24 +34,24 @@ from windrow.filling.filler import Filler
 from windrow.rows.waiting import MemoryShelf
 
 
-@pytest.mark.parametrize("known", [{}, {"frames_are_table": True}, {"rows_are_table": True}], ids=str)
+@pytest.mark.parametrize("sides", [{}, {"frames_are_table": True}, {"rows_are_table": True}], ids=str)
 @FEWER
 @given(data=st.data())
-def test_tuples_are_tagged_with_the_frames_of_the_definition(known: dict[str, bool], data: st.DataObject) -> None:
-    story = data.draw(stories(**known))
-    rows, _ = filled(story, plan_for(story, {}, **known))
-    wanted = [(u.name, number) for (g, number), span in story.frames.items() for u in members(story, g, span)]
-    assert sorted((row["name"], row["frame"]) for row in rows) == sorted(wanted)
+def test_rows_are_tagged_with_the_frames_of_the_definition(sides: dict[str, bool], data: st.DataObject) -> None:
+    story = data.draw(stories(**sides))
+    rows, _ = filled(story, plan_for(story, {}, **sides))
+    expected = [(u.name, number) for (g, number), span in story.frames.items() for u in members(story, g, span)]
+    assert sorted((row["name"], row["frame"]) for row in rows) == sorted(expected)
 
 
-@pytest.mark.parametrize("known", [{}, {"frames_are_table": True}, {"rows_are_table": True}], ids=str)
+@pytest.mark.parametrize("sides", [{}, {"frames_are_table": True}, {"rows_are_table": True}], ids=str)
 @FEWER
 @given(data=st.data())
-def test_frames_have_the_aggregates_of_the_definition(known: dict[str, bool], data: st.DataObject) -> None:
-    story = data.draw(stories(**known))
-    rows, _ = filled(story, plan_for(story, AGG, **known))
+def test_frames_have_the_aggregates_of_the_definition(sides: dict[str, bool], data: st.DataObject) -> None:
+    story = data.draw(stories(**sides))
+    rows, _ = filled(story, plan_for(story, AGG, **sides))
     pieces = {key: [p for p in story.pieces if (p.group, p.number) == key] for key in story.frames}
-    wanted = []
+    expected = []
     for (group, number), span in story.frames.items():
         accumulators = [Accumulator(a, pa.int64()) for a in AGG.values()]
         inside = members(story, group, span)
@@ -63,14 +63,14 @@ def test_frames_have_the_aggregates_of_the_definition(known: dict[str, bool], da
             accumulator.accumulate(state, slots, accumulator.read(column))
             results.append(accumulator.finish(state)[0].as_py())
         count = sum(p.end is not None for p in pieces[group, number])
-        wanted.append((group, number, *span, count, *results))
+        expected.append((group, number, *span, count, *results))
     names = ("by0", "c0", "c1", "c2", "c3", *(f"aggregate{j}" for j in range(len(AGG))))
-    found = [tuple(row[name] for name in names) for row in rows]
+    results = [tuple(row[name] for name in names) for row in rows]
 
     def rounded(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         return sorted(((*row[:-1], row[-1] and round(row[-1], 6)) for row in rows), key=repr)
 
-    assert rounded(found) == rounded(wanted)
+    assert rounded(results) == rounded(expected)
 
 
 @FEWER
@@ -80,21 +80,21 @@ def test_nothing_is_held_that_no_frame_can_have(data: st.DataObject) -> None:
     for agg in ({}, AGG):
         _, filler = filled(story, plan_for(story, agg), finish=False)
         mark = story.marks[-1]
-        told = dict(zip(*under_way(story, len(story.marks) - 1, mark).to_pydict().values(), strict=True))
-        waits = [u for u in story.tuples if u.on > mark]
-        may = [u for u in story.tuples if u.on <= mark and u.on >= told.get(u.group, END + 1)]
+        starts = dict(zip(*under_way(story, len(story.marks) - 1, mark).to_pydict().values(), strict=True))
+        waits = [u for u in story.rows if u.on > mark]
+        may = [u for u in story.rows if u.on <= mark and u.on >= starts.get(u.group, END + 1)]
         spans = filler.held.open.spans
         open_pieces = [(g, r) for g, r, f in zip(spans.group, spans.reach, spans.final, strict=True) if not f]
         names = filler.held.directory.keys()[0].to_pylist()
         going = [
-            u for u in story.tuples if u.on <= mark and any(names[g] == u.group and u.on > r for g, r in open_pieces)
+            u for u in story.rows if u.on <= mark and any(names[g] == u.group and u.on > r for g, r in open_pieces)
         ]
         assert filler.held.ahead.rows == len(waits)
         # What was held for a frame that came to nothing may stay until all is looked through.
         assert filler.held.behind.rows >= len({*may, *going})
 
 
-def test_late_tuples_and_late_frames_are_counted_and_left_out() -> None:
+def test_late_rows_and_late_frames_are_counted_and_left_out() -> None:
     filler = Filler(plan_for(NOTHING, {}), MemoryShelf())
     assert filler.step([arrived(3, 12)], [], 10) == []
     assert filler.step([arrived(10, 11)], [frame(0, 10, 12)], 10) == []
@@ -105,39 +105,39 @@ def test_late_tuples_and_late_frames_are_counted_and_left_out() -> None:
 def test_whole_frames_of_one_number_stay_apart() -> None:
     for batches in ([[(0, 10, 20), (0, 40, 50)]], [[(0, 10, 20)], [(0, 40, 50)]]):
         filler = Filler(plan_for(NOTHING, AGG), MemoryShelf())
-        found = filler.step([arrived(*range(0, 60, 5))], [], None)
+        results = filler.step([arrived(*range(0, 60, 5))], [], None)
         for some in batches:
-            found += filler.step([], [frame(*one) for one in some], None)
-        found += filler.step([], [], 60)
-        rows = [(row["c1"], row["c2"], row["aggregate0"]) for part in found for row in part.to_pylist()]
+            results += filler.step([], [frame(*one) for one in some], None)
+        results += filler.step([], [], 60)
+        rows = [(row["c1"], row["c2"], row["aggregate0"]) for part in results for row in part.to_pylist()]
         assert sorted(rows) == [(10, 20, 3), (40, 50, 3)]
 
 
 def test_the_punctuation_of_the_frames_says_what_is_held() -> None:
     filler = Filler(plan_for(NOTHING, {}), MemoryShelf())
     # A frame is under way from 4 on: what is before it can go, what is in it cannot.
-    assert filler.step([arrived(1, 2, 4, 5, 6)], [], 6, told(4)) == []
+    assert filler.step([arrived(1, 2, 4, 5, 6)], [], 6, punctuation(4)) == []
     assert filler.held.behind.rows == 3
-    assert filler.step([arrived(7, 8)], [], 8, told(4)) == []
+    assert filler.step([arrived(7, 8)], [], 8, punctuation(4)) == []
     assert filler.held.behind.rows == 5
-    assert names(filler.step([arrived(9)], [frame(0, 4, 7)], 9, told(None))) == [(4, 0), (5, 0), (6, 0), (7, 0)]
+    assert names(filler.step([arrived(9)], [frame(0, 4, 7)], 9, punctuation(None))) == [(4, 0), (5, 0), (6, 0), (7, 0)]
     assert filler.held.rows == 0
     assert filler.held.stats.most == 6
 
 
 def test_fragments_let_go_what_whole_frames_would_hold() -> None:
-    """The frame of "Framing systems II" that covers everything: whole, all its tuples wait; in pieces, a batch does."""
+    """The frame of "Framing systems II" that covers everything: whole, all its rows wait; in pieces, a batch does."""
     most = {}
     for in_pieces in (False, True):
         filler = Filler(plan_for(NOTHING, {}), MemoryShelf())
-        found = []
+        results = []
         for batch in range(20):
             on = range(10 * batch, 10 * batch + 10)
             last = batch == 19
             piece = frame(0, on[0], on[-1], batch, last) if in_pieces else frame(0, 0, on[-1])
             pieces = [piece] if in_pieces or last else []
-            found += filler.step([arrived(*on)], pieces, on[-1], told(None if in_pieces or last else 0))
-        assert names(found) == [(t, 0) for t in range(200)]
+            results += filler.step([arrived(*on)], pieces, on[-1], punctuation(None if in_pieces or last else 0))
+        assert names(results) == [(t, 0) for t in range(200)]
         assert filler.held.rows == 0
         most[in_pieces] = filler.held.stats.most
     assert most == {False: 200, True: 10}
@@ -149,11 +149,11 @@ def test_what_was_held_for_nothing_is_found_when_it_has_doubled(tune: Callable[.
 
     def step(batch: int, groups: str) -> None:
         on = [10 * batch + i for i in range(5)]
-        tuples = [Tuple(g, t, t, t, 0) for g in "ab" for t in on]
+        rows = [Row(g, t, t, t, 0) for g in "ab" for t in on]
         way = pa.table({"by0": pa.array(list(groups)), "start": pa.array([0] * len(groups), pa.int64())})
-        filler.step([tuples_table(tuples)], [], on[-1], way)
+        filler.step([rows_table(rows)], [], on[-1], way)
 
-    # The frame of group a goes on and on; that of group b came to nothing after the second batch.
+    # The frame of group a stays open; that of group b is discarded after the second batch.
     for batch in range(30):
         step(batch, "ab" if batch < 2 else "a")
     in_a = 30 * 5

@@ -1,4 +1,4 @@
-"""The sweep finds the tuples of each frame that the definition gives, however its input is cut into batches."""
+"""The sweep finds the rows of each frame that the definition gives, however its input is cut into batches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Frame(NamedTuple):
     number: int
 
 
-class Tuple(NamedTuple):
+class Row(NamedTuple):
     group: int
     on: int
     value: int | None
@@ -37,30 +37,30 @@ class Tuple(NamedTuple):
 
 GROUPS, TIMES = st.integers(0, 3), st.integers(0, 12)
 FRAMES = st.lists(st.builds(Frame, GROUPS, TIMES, TIMES, st.integers(0, 5)), max_size=14)
-TUPLES = st.lists(st.tuples(GROUPS, TIMES, st.none() | st.integers(-5, 5)), max_size=14).map(
-    lambda rows: [Tuple(*row, name) for name, row in enumerate(rows)]
+ROWS = st.lists(st.tuples(GROUPS, TIMES, st.none() | st.integers(-5, 5)), max_size=14).map(
+    lambda rows: [Row(*row, name) for name, row in enumerate(rows)]
 )
 CUTS = st.lists(st.integers(0, 28), max_size=8).map(sorted)
 AGGREGATES = (wr.count(), wr.count("v"), wr.sum("v"), wr.first("v"), wr.last("v"), wr.max("v"), wr.mean("v"), Span("v"))
 
 
-def members(frame: Frame, tuples: Iterable[Tuple]) -> list[Tuple]:
-    """The tuples of a frame by the definition, in order of time and, at one time, of arrival."""
+def members(frame: Frame, rows: Iterable[Row]) -> list[Row]:
+    """The rows of a frame by the definition, in order of time and, at one time, of arrival."""
     return sorted(
-        (u for u in tuples if u.group == frame.group and frame.start <= u.on <= frame.end),
+        (u for u in rows if u.group == frame.group and frame.start <= u.on <= frame.end),
         key=lambda u: (u.on, u.name),
     )
 
 
 def batches(
-    frames: Sequence[Frame], tuples: Sequence[Tuple], cuts: Sequence[int], clock: Clock
+    frames: Sequence[Frame], rows: Sequence[Row], cuts: Sequence[int], clock: Clock
 ) -> Iterator[tuple[SweepBatch, list[Any]]]:
-    """Frames and tuples in order, cut at the given places, each batch with its plain rows."""
-    rows: list[Any] = sorted([*frames, *tuples], key=lambda r: (r[0], r[1], isinstance(r, Tuple)))
+    """Frames and rows in order, cut at the given places; each batch also as plain entries."""
+    entries: list[Any] = sorted([*frames, *rows], key=lambda r: (r[0], r[1], isinstance(r, Row)))
     directory = Directory([pa.int64()])
-    edges = [0, *(cut for cut in cuts if cut < len(rows)), len(rows)]
+    edges = [0, *(cut for cut in cuts if cut < len(entries)), len(entries)]
     for low, high in pairwise(edges):
-        if piece := rows[low:high]:
+        if piece := entries[low:high]:
             opens = np.array([isinstance(row, Frame) for row in piece])
             group = directory.encode([pa.array([row[0] for row in piece])])
             on = np.array([row[1] for row in piece], clock.dtype)
@@ -71,48 +71,46 @@ def batches(
 
 
 @pytest.mark.parametrize("clock", [INTEGER, FLOAT], ids=["integer", "float"])
-@given(frames=FRAMES, tuples=TUPLES, cuts=CUTS)
-def test_tuples_are_tagged_with_the_frames_they_are_in(
-    clock: Clock, frames: list[Frame], tuples: list[Tuple], cuts: list[int]
+@given(frames=FRAMES, rows=ROWS, cuts=CUTS)
+def test_rows_are_tagged_with_the_frames_they_are_in(
+    clock: Clock, frames: list[Frame], rows: list[Row], cuts: list[int]
 ) -> None:
     tagger = Tagger(clock.dtype)
     tagged = []
-    for rows, piece in batches(frames, tuples, cuts, clock):
+    for batch, piece in batches(frames, rows, cuts, clock):
         number = np.array([f.number for f in piece if isinstance(f, Frame)], np.int64)
-        for row, tag in tagger.tag(rows, number):
+        for row, tag in tagger.tag(batch, number):
             tagged += [(piece[i].name, n) for i, n in zip(row.tolist(), tag.tolist(), strict=True)]
-    assert sorted(tagged) == sorted((u.name, f.number) for f in frames for u in members(f, tuples))
+    assert sorted(tagged) == sorted((u.name, f.number) for f in frames for u in members(f, rows))
 
 
 @pytest.mark.parametrize("clock", [INTEGER, FLOAT], ids=["integer", "float"])
-@given(frames=FRAMES, tuples=TUPLES, cuts=CUTS)
-def test_frames_are_summed_up_once_each(
-    clock: Clock, frames: list[Frame], tuples: list[Tuple], cuts: list[int]
-) -> None:
+@given(frames=FRAMES, rows=ROWS, cuts=CUTS)
+def test_frames_are_summed_up_once_each(clock: Clock, frames: list[Frame], rows: list[Row], cuts: list[int]) -> None:
     named = [frame._replace(number=i) for i, frame in enumerate(frames)]
     summary = Summary([Accumulator(a, pa.int64()) for a in AGGREGATES], clock.dtype)
-    found = []
-    for rows, piece in batches(named, tuples, cuts, clock):
-        v = [row.value if isinstance(row, Tuple) else None for row in piece]
+    results = []
+    for batch, piece in batches(named, rows, cuts, clock):
+        v = [row.value if isinstance(row, Row) else None for row in piece]
         column = pa.array(v, pa.int64())
         values = [
-            Accumulator(a, pa.int64()).read(column) if a.columns else Values(rows.group, np.empty(0, np.bool_))
+            Accumulator(a, pa.int64()).read(column) if a.columns else Values(batch.group, np.empty(0, np.bool_))
             for a in AGGREGATES
         ]
         numbers = pa.table({"number": pa.array([f.number for f in piece if isinstance(f, Frame)], pa.int64())})
-        found += summary.add(rows, numbers, values).to_pylist()
+        results += summary.add(batch, numbers, values).to_pylist()
     last = summary.finish()
-    found += [] if last is None else last.to_pylist()
-    assert sorted(tuple(row.values()) for row in found) == [(f.number, *sums(members(f, tuples))) for f in named]
+    results += [] if last is None else last.to_pylist()
+    assert sorted(tuple(row.values()) for row in results) == [(f.number, *sums(members(f, rows))) for f in named]
 
 
-def sums(tuples: Sequence[Tuple]) -> tuple[Any, ...]:
-    """The aggregates of some tuples, in plain Python."""
-    values = [u.value for u in tuples if u.value is not None]
+def sums(rows: Sequence[Row]) -> tuple[Any, ...]:
+    """The aggregates of some rows, in plain Python."""
+    values = [u.value for u in rows if u.value is not None]
     if not values:
-        return (len(tuples), 0, None, None, None, None, None, None)
+        return (len(rows), 0, None, None, None, None, None, None)
     total, top = sum(values), max(values)
-    return (len(tuples), len(values), total, values[0], values[-1], top, total / len(values), top - min(values))
+    return (len(rows), len(values), total, values[0], values[-1], top, total / len(values), top - min(values))
 
 
 def test_many_pairs_come_in_pieces_of_bounded_size(tune: Callable[..., object]) -> None:
@@ -124,7 +122,7 @@ def test_many_pairs_come_in_pieces_of_bounded_size(tune: Callable[..., object]) 
     assert [set(piece.row) for piece in pieces] == [{i} for i in range(5, 11)]
 
 
-def test_a_tuple_in_more_frames_than_a_piece_has_room_for(tune: Callable[..., object]) -> None:
+def test_a_row_in_more_frames_than_a_piece_has_room_for(tune: Callable[..., object]) -> None:
     tune(pairs_per_result=2)
     opens, end = np.array([True] * 6 + [False] * 2), np.array([9, 9, 9, 9, 9, 6])
     batch = SweepBatch(np.zeros(8, np.int64), np.arange(8), opens, end)

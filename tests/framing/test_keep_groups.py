@@ -193,7 +193,7 @@ def test_windows_of_rows_are_forgotten_after_long_enough() -> None:
         slide = sliding.slide_of([Rows(2, 2)], agg)
         plan = SlidePlan(slide, sliding._layout(slide), keep_groups=keep)
         for on in ([10, 11, 12], [], [500]):
-            table = sliding.table_of([sliding.Tuple(1, t, 0) for t in on])
+            table = sliding.table_of([sliding.Row(1, t, 0) for t in on])
             _, saved, more = step(plan, shelf, saved, table, max(on, default=400))
             found += [row["n"] for row in more]
         assert found == counts
@@ -262,7 +262,7 @@ def test_an_idle_batch_with_punctuation_reads_no_group(monkeypatch: pytest.Monke
 def test_a_filler_forgets_groups_without_frames() -> None:
     plan, shelf = filling.plan_for(filling.Story({}, [], [], []), {"n": wr.count()}), MemoryShelf()
     filler, names = Filler(plan, shelf), [f"g{i}" for i in range(200)]
-    tuples = filling.tuples_table([filling.Tuple(g, 5, 5, 5, 0) for g in names])
+    tuples = filling.rows_table([filling.Row(g, 5, 5, 5, 0) for g in names])
     pieces = [filling.Piece(g, 0, 4, 6, 0, True, 0) for g in names]
     pieces.append(filling.Piece("open", 0, 4, 5, 0, False, 0))
     found = filler.step([tuples], [filling.pieces_table(pieces)], 3, None)

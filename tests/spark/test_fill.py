@@ -1,4 +1,4 @@
-"""Tuples are in the frames that a range join by the definition puts them in, tagged or aggregated."""
+"""Rows are in the frames that a range join by the definition puts them in, tagged or aggregated."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pyspark.sql import functions as F
 import windrow as wr
 from windrow.errors import ColumnError, DataError, SpecError, TypeMismatchError
 from windrow.rows.clock import Clock
-from windrow.spark.filling import Layout, tag_sorted
+from windrow.spark.plans.sweep import MergedLayout, tag_sorted
 
 pytestmark = pytest.mark.spark
 
-FRAMES, TUPLES = 120, 400
+FRAMES, ROWS = 120, 400
 KINDS = {
     "timestamp": "timestamp_micros({} * 1000000)",
     "timestamp_ntz": "cast('2024-03-31' as timestamp_ntz) + make_dt_interval(0, 0, 0, {})",
@@ -40,38 +40,38 @@ GROUPS = {
 
 
 def numbers(spark: SparkSession, seed: int = 1) -> tuple[DataFrame, DataFrame]:
-    """Frames that overlap, touch and repeat, and tuples on their very ends; groups that only one side has."""
+    """Frames that overlap, touch and repeat, and rows on their very ends; groups that only one side has."""
     pick = random.Random(seed)
     frames = []
     for i in range(FRAMES):
         start = pick.randint(-20, 60)
         frames.append((pick.randint(0, 4), i % 9, start, start + pick.choice([0, 0, 1, 3, 10, 40])))
-    tuples = [
+    source = [
         (pick.randint(1, 5), pick.randint(-25, 80), None if pick.random() < 0.1 else pick.randint(-9, 9), i)
-        for i in range(TUPLES)
+        for i in range(ROWS)
     ]
     return (
         spark.createDataFrame(frames, "g int, frame long, start long, end long"),
-        spark.createDataFrame(tuples, "g int, t long, v int, name int"),
+        spark.createDataFrame(source, "g int, t long, v int, name int"),
     )
 
 
 def typed(spark: SparkSession, kind: str, groups: str, seed: int = 1) -> tuple[DataFrame, DataFrame, list[str]]:
-    """The same with `on` of a type and groups of a type; the names of the group columns beside."""
-    frames, tuples = numbers(spark, seed)
+    """The same with `on` of a type and groups of a type; and the names of the group columns."""
+    frames, source = numbers(spark, seed)
     if groups == "none":
-        frames, tuples = frames.where("g < 3"), tuples.where("g < 3")
+        frames, source = frames.where("g < 3"), source.where("g < 3")
     keys, make = GROUPS[groups], KINDS[kind]
     frames = frames.selectExpr(*keys, "frame", f"{make.format('start')} as start", f"{make.format('end')} as end", "g")
-    tuples = tuples.selectExpr("name", f"{make.format('t')} as t", *keys, "v", "v / 8.0D as x")
-    return frames, tuples, [key.rpartition(" as ")[2].strip("`") for key in keys]
+    source = source.selectExpr("name", f"{make.format('t')} as t", *keys, "v", "v / 8.0D as x")
+    return frames, source, [key.rpartition(" as ")[2].strip("`") for key in keys]
 
 
-def joined(frames: DataFrame, tuples: DataFrame, by: list[str], how: str) -> DataFrame:
+def joined(frames: DataFrame, source: DataFrame, by: list[str], how: str) -> DataFrame:
     """The definition, as a join."""
     inside = F.col("u.t").between(F.col("f.start"), F.col("f.end"))
     same: list[Column] = [F.col(f"u.`{key}`") == F.col(f"f.`{key}`") for key in by]
-    return frames.alias("f").join(tuples.alias("u"), reduce(and_, same, inside), how)
+    return frames.alias("f").join(source.alias("u"), reduce(and_, same, inside), how)
 
 
 def rows(df: DataFrame) -> Counter[Any]:
@@ -82,19 +82,19 @@ def rows(df: DataFrame) -> Counter[Any]:
     ("kind", "groups"),
     [*((kind, "string") for kind in KINDS), ("int", "none"), ("timestamp", "integer"), ("timestamp_ntz", "several")],
 )
-def test_tuples_are_tagged_as_the_range_join_does(spark: SparkSession, kind: str, groups: str) -> None:
-    frames, tuples, by = typed(spark, kind, groups)
-    tagged = wr.fill(frames, tuples, on="t", by=by)
-    assert tagged.columns == [*tuples.columns, "frame"]
-    assert [f.dataType for f in tagged.schema][:-1] == [f.dataType for f in tuples.schema]
-    found = rows(tagged)
-    assert found == rows(joined(frames, tuples, by, "inner").select("u.*", "f.frame"))
-    assert max(found.values()) > 1, "some frames have the same number"
+def test_rows_are_tagged_as_the_range_join_does(spark: SparkSession, kind: str, groups: str) -> None:
+    frames, source, by = typed(spark, kind, groups)
+    tagged = wr.fill(frames, source, on="t", by=by)
+    assert tagged.columns == [*source.columns, "frame"]
+    assert [f.dataType for f in tagged.schema][:-1] == [f.dataType for f in source.schema]
+    result = rows(tagged)
+    assert result == rows(joined(frames, source, by, "inner").select("u.*", "f.frame"))
+    assert max(result.values()) > 1, "some frames have the same number"
 
 
 @pytest.mark.parametrize(("kind", "groups"), [("timestamp", "string"), ("double", "none"), ("date", "several")])
-def test_aggregates_are_those_of_the_joined_tuples(spark: SparkSession, kind: str, groups: str) -> None:
-    frames, tuples, by = typed(spark, kind, groups)
+def test_aggregates_are_those_of_the_joined_rows(spark: SparkSession, kind: str, groups: str) -> None:
+    frames, source, by = typed(spark, kind, groups)
     frames = frames.dropDuplicates([*by, "frame", "start", "end"])
     agg = {
         "n": wr.count(),
@@ -106,12 +106,12 @@ def test_aggregates_are_those_of_the_joined_tuples(spark: SparkSession, kind: st
         "first": wr.first("v"),
         "last": wr.last("v"),
     }
-    filled = wr.fill(frames, tuples, on="t", by=by, agg=agg, order_by="name")
+    filled = wr.fill(frames, source, on="t", by=by, agg=agg, order_by="name")
     assert filled.columns == [*frames.columns, *agg]
-    assert filled.schema["seen"].dataType == tuples.schema["t"].dataType
+    assert filled.schema["seen"].dataType == source.schema["t"].dataType
     order = F.when(F.col("u.v").isNotNull(), F.struct("u.t", "u.name"))
     expected = (
-        joined(frames, tuples, by, "left")
+        joined(frames, source, by, "left")
         .groupBy(*(f"f.`{name}`" for name in frames.columns))
         .agg(
             F.count("u.t"),
@@ -124,9 +124,9 @@ def test_aggregates_are_those_of_the_joined_tuples(spark: SparkSession, kind: st
             F.max_by("u.v", order),
         )
     )
-    found = rows(filled)
-    assert found == rows(expected)
-    assert any(row["n"] == 0 and row["total"] is None for row in found)
+    result = rows(filled)
+    assert result == rows(expected)
+    assert any(row["n"] == 0 and row["total"] is None for row in result)
 
 
 def test_a_users_own_aggregate_fills_frames(spark: SparkSession) -> None:
@@ -147,31 +147,31 @@ def test_a_users_own_aggregate_fills_frames(spark: SparkSession) -> None:
         def finish(s):
             return s[1] - s[0]
 
-    frames, tuples = numbers(spark)
-    both = wr.fill(frames, tuples, on="t", by="g", agg={"span": Span("v"), "low": wr.min("v"), "high": wr.max("v")})
-    found = both.collect()
-    assert len(found) == FRAMES
-    assert {row.span is None for row in found} == {True, False}
-    assert all(row.span == (None if row.low is None else row.high - row.low) for row in found)
+    frames, source = numbers(spark)
+    both = wr.fill(frames, source, on="t", by="g", agg={"span": Span("v"), "low": wr.min("v"), "high": wr.max("v")})
+    result = both.collect()
+    assert len(result) == FRAMES
+    assert {row.span is None for row in result} == {True, False}
+    assert all(row.span == (None if row.low is None else row.high - row.low) for row in result)
 
 
 def test_results_do_not_depend_on_partitions_or_arrival(spark: SparkSession) -> None:
-    frames, tuples = numbers(spark, seed=2)
-    tuples = tuples.withColumn("x", F.col("v") / 7.0)
+    frames, source = numbers(spark, seed=2)
+    source = source.withColumn("x", F.col("v") / 7.0)
     agg = {"first": wr.first("v"), "last": wr.last("v"), "x": wr.sum("x")}
     ways = [
-        (frames, tuples),
-        (frames.repartition(5), tuples.repartition(3, "v")),
-        (frames.orderBy(F.desc("end")), tuples.orderBy(F.desc("v"))),
+        (frames, source),
+        (frames.repartition(5), source.repartition(3, "v")),
+        (frames.orderBy(F.desc("end")), source.orderBy(F.desc("v"))),
     ]
     assert len({frozenset(rows(wr.fill(f, u, on="t", by="g", agg=agg)).items()) for f, u in ways}) == 1
     assert len({frozenset(rows(wr.fill(f, u, on="t", by="g")).items()) for f, u in ways}) == 1
 
 
 def test_numbers_are_widened_and_columns_keep_their_types(spark: SparkSession) -> None:
-    frames, tuples = numbers(spark, seed=3)
+    frames, source = numbers(spark, seed=3)
     narrow = frames.selectExpr("'x' as note", "cast(g as tinyint) as G", "frame", "cast(start as int) as start", "end")
-    other = tuples.selectExpr("cast(g as bigint) as g", "cast(t as float) + 0.5F as t", "v")
+    other = source.selectExpr("cast(g as bigint) as g", "cast(t as float) + 0.5F as t", "v")
     by = ["g"]
     tagged = wr.fill(narrow, other, on="T", by=by)
     assert tagged.dtypes == [("g", "bigint"), ("t", "float"), ("v", "int"), ("frame", "bigint")]
@@ -184,14 +184,14 @@ def test_numbers_are_widened_and_columns_keep_their_types(spark: SparkSession) -
 def test_columns_of_any_type_travel_unchanged(spark: SparkSession) -> None:
     extra = "array(1, null) a, map('k', 1.5BD) m, named_struct('t', timestamp'2024-03-31 02:30:00', 'b', X'01') s"
     one = spark.sql(f"select 1L frame, 0 start, 5 end, {extra}, interval 3 days d, null n")
-    tuples = one.drop("frame").withColumnRenamed("start", "odd `name`.x")
-    expected = tuples.first()
-    assert wr.fill(one, tuples, on="odd `name`.x").first() == (*expected, 1)
-    assert wr.fill(one, tuples, on="odd `name`.x", agg={"c": wr.count()}).first() == (*one.first(), 1)
+    source = one.drop("frame").withColumnRenamed("start", "odd `name`.x")
+    expected = source.first()
+    assert wr.fill(one, source, on="odd `name`.x").first() == (*expected, 1)
+    assert wr.fill(one, source, on="odd `name`.x", agg={"c": wr.count()}).first() == (*one.first(), 1)
 
 
-def test_frames_of_a_framing_are_filled_with_its_own_tuples(spark: SparkSession, tmp_path: Any) -> None:
-    path = str(tmp_path / "tuples")
+def test_frames_of_a_framing_are_filled_with_its_own_rows(spark: SparkSession, tmp_path: Any) -> None:
+    path = str(tmp_path / "rows")
     numbers(spark)[1].dropna().write.parquet(path)
     source = wr.parquet(spark, path)
     framed = wr.frames(source, wr.Threshold("v > 0"), on="t", by="g", agg={"total": wr.sum("v")}, order_by="name")
@@ -203,18 +203,18 @@ def test_frames_of_a_framing_are_filled_with_its_own_tuples(spark: SparkSession,
 
 
 def test_empty_tables(spark: SparkSession) -> None:
-    frames, tuples = numbers(spark)
-    nothing, no_frames = tuples.where("false"), frames.where("false")
+    frames, source = numbers(spark)
+    nothing, no_frames = source.where("false"), frames.where("false")
     assert wr.fill(frames, nothing, on="t", by="g").count() == 0
-    assert wr.fill(no_frames, tuples, on="t", by="g").count() == 0
-    assert wr.fill(no_frames, tuples, on="t", agg={"n": wr.count()}).count() == 0
+    assert wr.fill(no_frames, source, on="t", by="g").count() == 0
+    assert wr.fill(no_frames, source, on="t", agg={"n": wr.count()}).count() == 0
     assert {row.n for row in wr.fill(frames, nothing, on="t", agg={"n": wr.count()}).collect()} == {0}
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 100])
 def test_a_task_gives_the_same_for_any_size_of_tables(tune: Callable[..., object], size: int) -> None:
     tune(rows_per_table=size)
-    layout = Layout(("by",), (pa.string(),), Clock.of(pa.int64(), "on"), ["by", "c"], ["id", "name", "frame"])
+    layout = MergedLayout(("by",), (pa.string(),), Clock.of(pa.int64(), "on"), ["by", "c"], ["id", "name", "frame"])
     table = pa.table(
         {
             "by": list("aaaaaaabbb"),
@@ -224,9 +224,9 @@ def test_a_task_gives_the_same_for_any_size_of_tables(tune: Callable[..., object
             "c": [None, None, "p", None, "q", "r", "s", "t", None, "u"],
         }
     )
-    found = pa.Table.from_batches(tag_sorted(layout, "number")(table.to_batches(max_chunksize=size)))
+    result = pa.Table.from_batches(tag_sorted(layout, "number")(table.to_batches(max_chunksize=size)))
     expected = [("a", "p", 0), ("a", "p", 1), ("a", "q", 0), ("a", "q", 1), ("a", "r", 1), ("b", "u", 7)]
-    assert sorted(tuple(row.values()) for row in found.to_pylist()) == expected
+    assert sorted(tuple(row.values()) for row in result.to_pylist()) == expected
 
 
 # Nulls.
@@ -235,11 +235,11 @@ def test_a_task_gives_the_same_for_any_size_of_tables(tune: Callable[..., object
 def test_nulls_of_the_source_follow_the_policy(spark: SparkSession) -> None:
     frames = spark.createDataFrame([("a", 0, 0.0, 9.0)], "id string, frame int, start double, end double")
     places = [("a", 1.0), ("a", None), ("a", float("nan")), (None, 2.0), (None, None)]
-    tuples = spark.createDataFrame(places, "id string, t double")
+    source = spark.createDataFrame(places, "id string, t double")
     with pytest.raises(DataError, match=r"on: column 't' is null or NaN in 3 rows: .*nulls_on='drop'"):
-        wr.fill(frames, tuples, on="t", by="id")
+        wr.fill(frames, source, on="t", by="id")
     with pytest.warns(UserWarning, match="'t' is null or NaN in 3; by: column 'id' is null or NaN in 2") as warned:
-        tagged = wr.fill(frames, tuples, on="t", by="id", nulls_on="drop")
+        tagged = wr.fill(frames, source, on="t", by="id", nulls_on="drop")
     assert warned[0].filename == __file__
     assert [tuple(row) for row in tagged.collect()] == [("a", 1.0, 0)]
 
@@ -263,7 +263,7 @@ def test_frames_without_a_place_are_refused(spark: SparkSession, lacking: tuple[
 # What is refused before any job starts.
 
 FRAME = "select 'a' as id, 0L as frame, 1 as start, 2 as end, 'x' as note"
-TUPLE = "select 'a' as id, 1 as t, 2.5 as v, array(1) as list, map(1, 2) as pairs, interval 1 month as m"
+ROW = "select 'a' as id, 1 as t, 2.5 as v, array(1) as list, map(1, 2) as pairs, interval 1 month as m"
 
 
 @pytest.mark.parametrize(
@@ -289,11 +289,11 @@ TUPLE = "select 'a' as id, 1 as t, 2.5 as v, array(1) as list, map(1, 2) as pair
 )
 def test_bad_requests(spark: SparkSession, options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        wr.fill(spark.sql(FRAME), spark.sql(TUPLE), **{"on": "t", "by": "id", **options})
+        wr.fill(spark.sql(FRAME), spark.sql(ROW), **{"on": "t", "by": "id", **options})
 
 
 @pytest.mark.parametrize(
-    ("frames", "tuples", "error", "message"),
+    ("frames", "source", "error", "message"),
     [
         (
             "1L id, 0 frame, 1 start, 2 end",
@@ -345,14 +345,14 @@ def test_bad_requests(spark: SparkSession, options: dict[str, Any], error: type[
     ],
 )
 def test_tables_that_do_not_meet(
-    spark: SparkSession, frames: str, tuples: str, error: type[Exception], message: str
+    spark: SparkSession, frames: str, source: str, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        wr.fill(spark.sql(f"select {frames}"), spark.sql(f"select {tuples}"), on="t", by="id")
+        wr.fill(spark.sql(f"select {frames}"), spark.sql(f"select {source}"), on="t", by="id")
 
 
 def test_sources_that_are_none(spark: SparkSession) -> None:
-    frame, row = spark.sql(FRAME), spark.sql(TUPLE)
+    frame, row = spark.sql(FRAME), spark.sql(ROW)
     with pytest.raises(SpecError, match="frames: expected a Spark DataFrame, got"):
         wr.fill("frames", row, on="t")  # type: ignore[arg-type]
     with pytest.raises(SpecError, match="source: expected a Spark DataFrame, got"):

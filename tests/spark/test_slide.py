@@ -41,8 +41,8 @@ ORDERED = {"first": wr.first("x"), "last": wr.last("k"), "n": wr.count(), "media
 
 
 @pytest.fixture(scope="module")
-def tuples() -> pa.Table:
-    """Tuples of an hour, in the order of arrival, which is not quite that of time; one group falls silent."""
+def rows() -> pa.Table:
+    """Rows of an hour, in the order of arrival, which is not quite that of time; one group falls silent."""
     rng = np.random.default_rng(8)
     n = 3_000
     t = np.sort(rng.integers(0, 3_600, n)) * SECOND + 7 * 3_600 * SECOND
@@ -57,13 +57,13 @@ def tuples() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def landed(tuples, tmp_path_factory) -> str:
-    """The tuples as files in the order of arrival."""
+def landed(rows, tmp_path_factory) -> str:
+    """The rows as files in the order of arrival."""
     folder = tmp_path_factory.mktemp("slide") / "in"
     folder.mkdir()
     for i in range(4):
         path = folder / f"part-{i}.parquet"
-        pq.write_table(tuples.slice(i * 750, 750), path, row_group_size=300)
+        pq.write_table(rows.slice(i * 750, 750), path, row_group_size=300)
         os.utime(path, (1_600_000_000 + i, 1_600_000_000 + i))
     return str(folder)
 
@@ -88,11 +88,11 @@ KEYS = ["g", "window", "end"]
 def test_every_plan_finds_the_same_windows(spark, landed, tune):
     tune(cores=3)
     source = wr.parquet(spark, landed)
-    asked: dict[str, Any] = {"on": "t", "by": "g", "agg": NATIVE}
-    wanted = wr.slide(source.df.repartition(5), KINDS, **asked, plan="shuffle")
-    check_same(wr.slide(source.df, KINDS, **asked, plan="native"), wanted, KEYS)
-    check_same(wr.slide(source, KINDS, **asked, plan="scan"), wanted, KEYS)
-    check_same(wr.slide(source, KINDS, **asked, plan="native"), wanted, KEYS)
+    arguments: dict[str, Any] = {"on": "t", "by": "g", "agg": NATIVE}
+    wanted = wr.slide(source.df.repartition(5), KINDS, **arguments, plan="shuffle")
+    check_same(wr.slide(source.df, KINDS, **arguments, plan="native"), wanted, KEYS)
+    check_same(wr.slide(source, KINDS, **arguments, plan="scan"), wanted, KEYS)
+    check_same(wr.slide(source, KINDS, **arguments, plan="native"), wanted, KEYS)
 
 
 @pytest.mark.parametrize(("by", "rows"), [("g", 400), long(["lane", "k"], 400), (None, 400), long(None, 4_000)])
@@ -101,10 +101,10 @@ def test_panes_travel_in_pieces(spark, landed, tune, by, rows):
     tune(cores=3, rows_per_bucket=rows)
     source = wr.parquet(spark, landed)
     agg = {"n": wr.count(), "total": wr.sum("x"), "median": wr.median("x")}
-    asked: dict[str, Any] = {"on": "t", "by": by, "agg": agg}
+    arguments: dict[str, Any] = {"on": "t", "by": by, "agg": agg}
     keys = [*([by] if isinstance(by, str) else by or []), "window", "end"]
-    found = wr.slide(source, KINDS, **asked, plan="scan")
-    check_same(found, wr.slide(source.df, KINDS, **asked, plan="shuffle"), keys)
+    found = wr.slide(source, KINDS, **arguments, plan="scan")
+    check_same(found, wr.slide(source.df, KINDS, **arguments, plan="shuffle"), keys)
     assert found.rdd.getNumPartitions() == (8 if by else 1)
 
 
@@ -171,9 +171,9 @@ def test_on_of_any_type(spark, kind):
     }[kind]
     number = {"date": "unix_date(end)", "timestamp_ntz": "timestampdiff(DAY, TIMESTAMP_NTZ'1970-01-01 00:00:00', end)"}
     window = wr.Sliding(14, every=7) if kind in ("int", "double") else wr.Sliding("14 days", every="7 days")
-    asked: dict[str, Any] = {"on": "on", "agg": {"n": wr.count(), "total": wr.sum("v"), "last": wr.max("on")}}
+    arguments: dict[str, Any] = {"on": "on", "agg": {"n": wr.count(), "total": wr.sum("v"), "last": wr.max("on")}}
     for plan in ("native", "shuffle"):
-        found = wr.slide(df.withColumn("on", on), window, **asked, plan=plan)
+        found = wr.slide(df.withColumn("on", on), window, **arguments, plan=plan)
         assert {dict(found.dtypes)[name] for name in ("start", "last")} == {kind}
         assert found.where("last < start or last >= end").isEmpty()
         ends = found.select(F.expr(number.get(kind, "cast(end as int)")).alias("end"), "n", "total").toPandas()
@@ -200,27 +200,27 @@ def stream(spark, folder: str, delay: str | None = f"{DELAY} seconds") -> DataFr
     ids=["time", "order", "rows"],
 )
 def test_a_stream_gives_the_windows_of_a_table(spark, landed, kinds, agg, options, tmp_path):
-    asked: dict[str, Any] = {"on": "t", "by": "g", "agg": agg, "order_by": ["k", "x"], **options}
-    folder, told = tmp_path / "in", []
+    arguments: dict[str, Any] = {"on": "t", "by": "g", "agg": agg, "order_by": ["k", "x"], **options}
+    folder, counts = tmp_path / "in", []
     folder.mkdir()
     for parts in ((0, 1), (2, 3)):
-        # The query is stopped between the second file and the third, and goes on from its checkpoint.
+        # The query is stopped between the second file and the third, and resumes from its checkpoint.
         for part in parts:
             shutil.copy2(f"{landed}/part-{part}.parquet", folder)
-        found, progress = run(wr.slide(stream(spark, str(folder)), kinds, **asked, buckets=3), tmp_path)
-        told += [metrics for p in progress for metrics in p["observedMetrics"].values()]
-    assert (sum(m["arrived"] for m in told), sum(m["late"] for m in told)) == (3_000, 0)
-    rest = wr.slide(stream(spark, str(folder)), kinds, **asked, flush=str(tmp_path / "checkpoint"))
+        found, progress = run(wr.slide(stream(spark, str(folder)), kinds, **arguments, buckets=3), tmp_path)
+        counts += [metrics for p in progress for metrics in p["observedMetrics"].values()]
+    assert (sum(m["arrived"] for m in counts), sum(m["late"] for m in counts)) == (3_000, 0)
+    rest = wr.slide(stream(spark, str(folder)), kinds, **arguments, flush=str(tmp_path / "checkpoint"))
     assert found.num_rows > 100
     assert rest.count() > 0
     got = spark.createDataFrame(found.to_pandas(), rest.schema).unionAll(rest)
     keys = ["g", "window", "end", "start"] if isinstance(kinds, list) else ["g", "end", "start", "n"]
-    wanted = wr.slide(spark.read.parquet(landed), kinds, **asked)
+    wanted = wr.slide(spark.read.parquet(landed), kinds, **arguments)
     # The watermark is past windows of a group that has fallen silent; a table knows only what its group says.
     check_same(got.drop("complete"), wanted.drop("complete"), keys)
 
 
-def test_late_tuples_come_back(spark, tmp_path):
+def test_late_rows_come_back(spark, tmp_path):
     folder = tmp_path / "in"
     folder.mkdir()
     for i, seconds in enumerate(([10, 100], [200], [300], [50, 290])):
@@ -230,8 +230,8 @@ def test_late_tuples_come_back(spark, tmp_path):
     windows = wr.slide(stream(spark, str(folder), "0 seconds"), wr.Tumbling("1 minute"), on="t", by="g",
                        agg={"n": wr.count()}, late="emit", buckets=2)  # fmt: skip
     found, progress = run(windows, tmp_path)
-    told = [metrics for p in progress for metrics in p["observedMetrics"].values()]
-    assert (sum(m["arrived"] for m in told), sum(m["late"] for m in told)) == (6, 1)
+    counts = [metrics for p in progress for metrics in p["observedMetrics"].values()]
+    assert (sum(m["arrived"] for m in counts), sum(m["late"] for m in counts)) == (6, 1)
     late = [row for row in found.to_pylist() if row["late"] is not None]
     assert [(row["g"], row["late"]["t"].timestamp(), row["n"]) for row in late] == [(1, 50.0, None)]
     counts = {row["end"].timestamp(): row["n"] for row in found.to_pylist() if row["late"] is None}
@@ -256,14 +256,14 @@ def test_an_ordered_stream_needs_no_watermark(spark, tmp_path):
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
-        ({"windows": "5 minutes"}, wr.SpecError, "windows: '5 minutes' is no kind of window; give one such as"),
-        ({"windows": []}, wr.SpecError, r"windows: \[\] is no kind of window"),
-        ({"windows": [KINDS[0], KINDS[0]]}, wr.SpecError, "there is one twice"),
-        ({"windows": {1: KINDS[0]}}, wr.SpecError, "windows: 1 is no name"),
-        ({"windows": [KINDS[0], wr.Rows(5)]}, wr.SpecError, "share no panes; call wr.slide once for each"),
+        ({"windows": "5 minutes"}, wr.SpecError, r"windows: expected a window spec, e\.g\. .*got '5 minutes'"),
+        ({"windows": []}, wr.SpecError, r"windows: expected a window spec.*got \[\]"),
+        ({"windows": [KINDS[0], KINDS[0]]}, wr.SpecError, "windows: expected each window spec once"),
+        ({"windows": {1: KINDS[0]}}, wr.SpecError, "windows: expected a name for each window spec, got 1"),
+        ({"windows": [KINDS[0], wr.Rows(5)]}, wr.SpecError, "cannot share panes; call wr.slide once for each"),
         ({"windows": wr.Sliding(10, every=5)}, wr.SpecError, "10"),
         ({"windows": wr.Sliding("1 minute", every="5 minutes")}, wr.SpecError, "every='5 minutes' is longer"),
-        ({"agg": {}}, wr.SpecError, "windows without an aggregate tell nothing"),
+        ({"agg": {}}, wr.SpecError, r"agg: wr\.slide requires at least one aggregate, e\.g\. \{'cars'"),
         ({"agg": {"end": wr.count()}}, wr.ColumnError, "two columns named 'end'"),
         ({"agg": {"m": wr.mean("lane")}}, wr.TypeMismatchError, "'lane' is of type string"),
         ({"by": "sensor"}, wr.ColumnError, "no column named 'sensor'"),
@@ -280,18 +280,18 @@ def test_an_ordered_stream_needs_no_watermark(spark, tmp_path):
     ],
 )
 def test_what_is_wrong_is_said_before_any_job(spark, landed, change, error, said):
-    asked: dict[str, Any] = {"windows": KINDS[0], "on": "t", "by": "g", "agg": {"n": wr.count()}, **change}
+    arguments: dict[str, Any] = {"windows": KINDS[0], "on": "t", "by": "g", "agg": {"n": wr.count()}, **change}
     with pytest.raises(error, match=said):
-        wr.slide(spark.read.parquet(landed), **asked)
+        wr.slide(spark.read.parquet(landed), **arguments)
 
 
 def test_nulls_have_no_place_in_a_window(spark):
     df = spark.createDataFrame([(1, 1), (None, 2)], "t int, g int")
-    asked: dict[str, Any] = {"on": "t", "by": "g", "agg": {"n": wr.count()}}
+    arguments: dict[str, Any] = {"on": "t", "by": "g", "agg": {"n": wr.count()}}
     with pytest.raises(wr.DataError, match="on: column 't' is null or NaN in 1 row"):
-        wr.slide(df, wr.Tumbling(5), **asked)
+        wr.slide(df, wr.Tumbling(5), **arguments)
     with pytest.warns(UserWarning, match="dropped rows"):
-        assert wr.slide(df, wr.Tumbling(5), **asked, nulls_on="drop").count() == 1
+        assert wr.slide(df, wr.Tumbling(5), **arguments, nulls_on="drop").count() == 1
 
 
 def test_sums_past_64_bits_are_an_error_and_not_a_number(spark):
@@ -303,16 +303,16 @@ def test_sums_past_64_bits_are_an_error_and_not_a_number(spark):
 
 def test_explain_says_which_plan_and_why(spark, landed):
     source = wr.parquet(spark, landed)
-    asked: dict[str, Any] = {"on": "t", "by": "g"}
-    assert "plan: scan" in str(wr.explain(source, KINDS, **asked, agg=NATIVE))
-    assert "plan: native" in str(wr.explain(source.df, KINDS, **asked, agg=NATIVE))
-    told = str(wr.explain(source, KINDS, **asked, agg=ORDERED))
-    assert "plan: shuffle" in told
-    assert "depend on the order of tuples" in told
+    arguments: dict[str, Any] = {"on": "t", "by": "g"}
+    assert "plan: scan" in str(wr.explain(source, KINDS, **arguments, agg=NATIVE))
+    assert "plan: native" in str(wr.explain(source.df, KINDS, **arguments, agg=NATIVE))
+    text = str(wr.explain(source, KINDS, **arguments, agg=ORDERED))
+    assert "plan: shuffle" in text
+    assert "depend on the order of rows" in text
     with pytest.raises(wr.UnsupportedError, match="applies only to windows"):
         wr.explain(source, wr.Gap("1 minute"), on="t", empty=True)
     with pytest.raises(wr.UnsupportedError, match="applies only to frames"):
-        wr.explain(source, KINDS, **asked, agg=NATIVE, fragments=True)
+        wr.explain(source, KINDS, **arguments, agg=NATIVE, fragments=True)
 
 
 @pytest.mark.parametrize(
@@ -320,29 +320,29 @@ def test_explain_says_which_plan_and_why(spark, landed):
     [wr.Rows(400, every=2), long(wr.DistinctTimes(150)), long(wr.Sliding("20 minutes", every="10 seconds"))],
     ids=["rows", "times", "time"],
 )
-def test_what_the_planner_chooses_tells_the_same(spark, landed, window):
+def test_what_the_planner_chooses_gives_the_same(spark, landed, window):
     agg = {"median": wr.median("x"), "low": wr.quantile("k", 0.05), "often": wr.mode("k"), "n": wr.count()}
-    asked: dict[str, Any] = {"on": "t", "by": "g", "agg": agg, "order_by": ["k", "x"]}
+    arguments: dict[str, Any] = {"on": "t", "by": "g", "agg": agg, "order_by": ["k", "x"]}
     df = spark.read.parquet(landed)
-    told = str(wr.explain(df, window, **asked))
-    assert "the model predicts" in told
+    text = str(wr.explain(df, window, **arguments))
+    assert "the model predicts" in text
     keys = ["g", "end", "start", "n"]
-    check_same(wr.slide(df, window, **asked), wr.slide(df, window, **asked, using=None), keys)
+    check_same(wr.slide(df, window, **arguments), wr.slide(df, window, **arguments, using=None), keys)
 
 
-def test_only_what_is_not_asked_for_is_chosen(spark, landed):
+def test_only_what_is_not_requested_is_chosen(spark, landed):
     df = spark.read.parquet(landed)
-    asked: dict[str, Any] = {"on": "t", "by": "g", "agg": {"m": wr.median("x"), "q": wr.quantile("x", 0.9)}}
-    told = str(wr.explain(df, wr.Rows(2_000), **asked, using={"m": None, "q": wr.Keep("ArasuMankuFixed", eps=0.1)}))
-    assert "'q' is kept by ArasuMankuFixed, as asked for" in told
-    assert "'m' is kept" not in told
-    assert "'m' is kept by Ordered" in str(wr.explain(df, wr.Rows(2_000), **asked, using={"q": None}))
+    arguments: dict[str, Any] = {"on": "t", "by": "g", "agg": {"m": wr.median("x"), "q": wr.quantile("x", 0.9)}}
+    text = str(wr.explain(df, wr.Rows(2_000), **arguments, using={"m": None, "q": wr.Keep("ArasuMankuFixed", eps=0.1)}))
+    assert "'q' is kept by ArasuMankuFixed, as requested" in text
+    assert "'m' is kept" not in text
+    assert "'m' is kept by Ordered" in str(wr.explain(df, wr.Rows(2_000), **arguments, using={"q": None}))
 
 
 def test_a_plan_that_does_not_sort_leaves_nothing_to_choose(spark, landed):
-    asked: dict[str, Any] = {"on": "t", "by": "g", "agg": {"m": wr.median("x"), "n": wr.count()}}
+    arguments: dict[str, Any] = {"on": "t", "by": "g", "agg": {"m": wr.median("x"), "n": wr.count()}}
     window = wr.Sliding("20 minutes", every="10 seconds")
     source = wr.parquet(spark, landed)
-    assert wr.explain(source, window, **asked, plan="scan").plan == "scan"
+    assert wr.explain(source, window, **arguments, plan="scan").plan == "scan"
     keys = ["g", "end", "start", "n"]
-    check_same(wr.slide(source, window, **asked, plan="scan"), wr.slide(source, window, **asked), keys)
+    check_same(wr.slide(source, window, **arguments, plan="scan"), wr.slide(source, window, **arguments), keys)

@@ -41,7 +41,7 @@ class Piece(NamedTuple):
     batch: int
 
 
-class Tuple(NamedTuple):
+class Row(NamedTuple):
     group: str
     on: int
     v: int | None
@@ -54,7 +54,7 @@ class Story(NamedTuple):
 
     frames: dict[tuple[str, int], tuple[int, int]]
     pieces: list[Piece]
-    tuples: list[Tuple]
+    rows: list[Row]
     marks: list[int]
 
 
@@ -80,25 +80,23 @@ def stories(draw: st.DrawFn, *, frames_are_table: bool = False, rows_are_table: 
             place = (None, None) if empty else (min(begins, end), end)
             pieces.append(Piece(group, number, *place, fragment, final, -1 if frames_are_table else batch))
             begins = end
-    tuples = []
+    rows = []
     for name in range(draw(st.integers(0, 12))):
         on = draw(st.integers(0, 24))
-        # A tuple is on time in the batches before which the watermark has not passed it.
+        # A row is on time in the batches before which the watermark has not passed it.
         latest = sum(mark < on for mark in marks)
         batch = draw(st.integers(0, min(latest, batches - 1)))
-        tuples.append(
-            Tuple(draw(GROUPS), on, draw(st.none() | st.integers(-5, 5)), name, -1 if rows_are_table else batch)
-        )
-    return Story(frames, pieces, tuples, marks)
+        rows.append(Row(draw(GROUPS), on, draw(st.none() | st.integers(-5, 5)), name, -1 if rows_are_table else batch))
+    return Story(frames, pieces, rows, marks)
 
 
-def plan_for(story: Story, agg: dict[str, Any], **known: bool) -> FillPlan:
+def plan_for(story: Story, agg: dict[str, Any], **sides: bool) -> FillPlan:
     accumulators = tuple(Accumulator(a, pa.int64()) for a in agg.values())
     values = tuple("v" if a.columns else None for a in agg.values())
     return FillPlan(
         CLOCK, (pa.string(),), accumulators, values, ("name",), ("by0", "on", "name"),
         ("by0", "c0", "c1", "c2", "c3") if agg else (), {"start": "c1", "end": "c2", "count": "c3"},
-        {"agg": repr(agg)}, **known,
+        {"agg": repr(agg)}, **sides,
     )  # fmt: skip
 
 
@@ -113,19 +111,19 @@ def pieces_table(pieces: list[Piece]) -> pa.Table:
     )
 
 
-def tuples_table(tuples: list[Tuple]) -> pa.Table:
+def rows_table(rows: list[Row]) -> pa.Table:
     return pa.table(
         {
-            "by0": pa.array([u.group for u in tuples], pa.string()),
-            "on": pa.array([u.on for u in tuples], pa.int64()),
-            "v": pa.array([u.v for u in tuples], pa.int64()),
-            "name": pa.array([u.name for u in tuples], pa.int64()),
+            "by0": pa.array([u.group for u in rows], pa.string()),
+            "on": pa.array([u.on for u in rows], pa.int64()),
+            "v": pa.array([u.v for u in rows], pa.int64()),
+            "name": pa.array([u.name for u in rows], pa.int64()),
         }
     )
 
 
 def under_way(story: Story, batch: int, mark: int) -> pa.Table:
-    """Where frames start that are behind the watermark and have not arrived yet, as a stream of frames reports it."""
+    """Return what a stream of frames reports: the starts of frames behind the watermark that have not arrived yet."""
     starts: dict[str, int] = {}
     for (group, number), (start, _) in story.frames.items():
         first = min(p.batch for p in story.pieces if (p.group, p.number) == (group, number))
@@ -139,26 +137,26 @@ def filled(story: Story, plan: FillPlan, *, finish: bool = True) -> tuple[list[d
     shelf = MemoryShelf()
     filler = Filler(plan, shelf)
     filler.take_table(
-        [tuples_table(story.tuples)] if plan.rows_are_table else [],
+        [rows_table(story.rows)] if plan.rows_are_table else [],
         [pieces_table(story.pieces)] if plan.frames_are_table else [],
     )
-    found: list[pa.Table] = []
+    results: list[pa.Table] = []
     for batch, mark in enumerate(story.marks):
         filler = Filler.load(plan, shelf, filler.save())
-        arrived = tuples_table([u for u in story.tuples if u.batch == batch])
+        arrived = rows_table([u for u in story.rows if u.batch == batch])
         pieces = pieces_table([p for p in story.pieces if p.batch == batch])
-        found += filler.step([arrived], [pieces], mark, under_way(story, batch, mark))
+        results += filler.step([arrived], [pieces], mark, under_way(story, batch, mark))
         assert filler.counts.late == 0
         assert set(shelf) == {p.number for part in (filler.held.ahead, filler.held.behind) for p in part.pieces}
     filler = Filler.load(plan, shelf, filler.save())
     if finish:
-        found += filler.finish([pieces_table([p for p in story.pieces if p.batch == len(story.marks)])])
+        results += filler.finish([pieces_table([p for p in story.pieces if p.batch == len(story.marks)])])
         assert not shelf
-    return [row for table in found for row in table.to_pylist()], filler
+    return [row for table in results for row in table.to_pylist()], filler
 
 
-def members(story: Story, group: str, span: tuple[int, int]) -> list[Tuple]:
-    inside = [u for u in story.tuples if u.group == group and span[0] <= u.on <= span[1]]
+def members(story: Story, group: str, span: tuple[int, int]) -> list[Row]:
+    inside = [u for u in story.rows if u.group == group and span[0] <= u.on <= span[1]]
     return sorted(inside, key=lambda u: (u.on, u.name))
 
 
@@ -167,17 +165,17 @@ def frame(number: int, start: int | None, end: int | None, fragment: int = 0, fi
 
 
 def arrived(*on: int) -> pa.Table:
-    return tuples_table([Tuple("a", t, t, t, 0) for t in on])
+    return rows_table([Row("a", t, t, t, 0) for t in on])
 
 
-def told(start: int | None) -> pa.Table:
-    """What the stream of frames says of group a."""
+def punctuation(start: int | None) -> pa.Table:
+    """Return what the stream of frames reports about group a: where its first frame under way starts."""
     groups, starts = ([], []) if start is None else (["a"], [start])
     return pa.table({"by0": pa.array(groups, pa.string()), "start": pa.array(starts, pa.int64())})
 
 
-def names(found: list[pa.Table]) -> list[tuple[int, int]]:
-    return sorted((row["name"], row["frame"]) for part in found for row in part.to_pylist())
+def names(results: list[pa.Table]) -> list[tuple[int, int]]:
+    return sorted((row["name"], row["frame"]) for part in results for row in part.to_pylist())
 
 
 NOTHING = Story({}, [], [], [])

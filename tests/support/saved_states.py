@@ -59,9 +59,9 @@ def slide(windows: list[wr.windows.Window], agg: dict[str, Any], **options: Any)
     """A bucket of windows with panes."""
     shelf, plan = MemoryShelf(), sliding.plan_of(sliding.slide_of(windows, agg, **options))
     bucket = StreamSlider(plan, shelf)
-    early = [sliding.Tuple(g, t, t - 20) for t in range(20) for g in range(3)]
+    early = [sliding.Row(g, t, t - 20) for t in range(20) for g in range(3)]
     bucket.step([sliding.table_of(early)], 15)
-    later = sliding.table_of([sliding.Tuple(g, t, t) for t in range(20, 50) for g in range(4)])
+    later = sliding.table_of([sliding.Row(g, t, t) for t in range(20, 50) for g in range(4)])
 
     def use(loaded: StreamSlider) -> list[pa.Table]:
         found, _ = loaded.step([later], 40)
@@ -76,7 +76,7 @@ def fill(agg: dict[str, Any]) -> Saved:
     """A bucket with open frames, one of them in pieces, and rows that wait."""
     shelf, plan = MemoryShelf(), filling.plan_for(filling.Story({}, [], [], []), agg)
     filler = Filler(plan, shelf)
-    rows = filling.tuples_table([filling.Tuple(g, t, t, t, 0) for g in "ab" for t in range(12)])
+    rows = filling.rows_table([filling.Row(g, t, t, t, 0) for g in "ab" for t in range(12)])
     pieces = [filling.Piece("a", 0, 1, 5, 0, False, 0), filling.Piece("b", 0, 2, 9, 0, True, 0)]
     filler.step([rows], [filling.pieces_table(pieces)], 6, None)
 

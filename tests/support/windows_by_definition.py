@@ -36,13 +36,13 @@ AGG = {
 
 
 FREE = {name: aggregate for name, aggregate in AGG.items() if aggregate.builtin and not aggregate.order_sensitive}
-"""Aggregates that do not depend on the order of tuples."""
+"""Aggregates that do not depend on the order of rows."""
 
 
 TYPES = {"g": pa.int64(), "on": pa.int64(), "v": pa.int64()}
 
 
-class Tuple(NamedTuple):
+class Row(NamedTuple):
     g: int
     on: int
     v: int | None
@@ -59,8 +59,8 @@ class Found(NamedTuple):
     values: tuple[int | None, ...]
 
 
-TUPLES = st.lists(
-    st.builds(Tuple, st.integers(0, 2), st.integers(-20, 40), st.none() | st.integers(-5, 5)), max_size=25
+ROWS = st.lists(
+    st.builds(Row, st.integers(0, 2), st.integers(-20, 40), st.none() | st.integers(-5, 5)), max_size=25
 ).map(lambda rows: sorted(rows, key=lambda u: (u.g, u.on, u.v is not None, u.v)))
 
 
@@ -100,16 +100,16 @@ def _layout(slide: WindowQuery) -> Layout:
 
 
 def by_definition(
-    tuples: list[Tuple], windows: list[Window], until: int | None = None, *, empty: bool = False
+    rows: list[Row], windows: list[Window], until: int | None = None, *, empty: bool = False
 ) -> list[Found]:
-    """All windows, found by looking at every instant, or number of tuples, at which one can end.
+    """All windows, found by looking at every instant, or number of rows, at which one can end.
 
-    A group has reached its last tuple, and the instant `until` that the watermark of a stream has reached.
+    A group has reached its last row, and the instant `until` that the watermark of a stream has reached.
     """
     found: list[Found] = []
     for window in windows:
-        for g in sorted({u.g for u in tuples}):
-            mine = [u for u in tuples if u.g == g]
+        for g in sorted({u.g for u in rows}):
+            mine = [u for u in rows if u.g == g]
             if isinstance(window, Rows):
                 found += _counted(mine, window)
             else:
@@ -117,7 +117,7 @@ def by_definition(
     return found
 
 
-def _timed(mine: list[Tuple], window: Window, until: int | None, empty: bool) -> list[Found]:
+def _timed(mine: list[Row], window: Window, until: int | None, empty: bool) -> list[Found]:
     shape = window.shape(INTEGERS)
     low, high = mine[0].on, mine[-1].on
     past = high if until is None else max(high, until)
@@ -134,7 +134,7 @@ def _timed(mine: list[Tuple], window: Window, until: int | None, empty: bool) ->
     return reported[full[0] : full[-1] + 1] if empty else [w for w in reported if w.values]
 
 
-def _counted(mine: list[Tuple], window: Rows) -> list[Found]:
+def _counted(mine: list[Row], window: Rows) -> list[Found]:
     place = list(range(len(mine)))
     if isinstance(window, DistinctTimes):
         times = sorted({u.on for u in mine})
@@ -172,20 +172,20 @@ def ordered(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return sorted(rounded, key=lambda row: (row[1], row[0], row[3], row[2], repr(row)))
 
 
-def table_of(tuples: list[Tuple], value: pa.DataType = INT64) -> pa.Table:
+def table_of(rows: list[Row], value: pa.DataType = INT64) -> pa.Table:
     types = TYPES | {"v": value}
-    return pa.table({name: pa.array([getattr(u, name) for u in tuples], kind) for name, kind in types.items()})
+    return pa.table({name: pa.array([getattr(u, name) for u in rows], kind) for name, kind in types.items()})
 
 
-def slid(tuples: list[Tuple], slide: WindowQuery, cuts: list[int]) -> list[pa.Table]:
-    """The windows of tuples that come in the order of `on`, cut into batches where the cuts are."""
+def slid(rows: list[Row], slide: WindowQuery, cuts: list[int]) -> list[pa.Table]:
+    """The windows of rows that come in the order of `on`, cut into batches where the cuts are."""
     reader, gatherer = Reader(slide, _layout(slide)), Gatherer(slide)
     slider = Slider(slide, reader.directory)
-    tuples = sorted(tuples, key=lambda u: u.on)
+    rows = sorted(rows, key=lambda u: u.on)
     found = []
     for on in [*sorted(cuts), 1_000]:
-        batch = [u for u in tuples if u.on <= on]
-        tuples = tuples[len(batch) :]
+        batch = [u for u in rows if u.on <= on]
+        rows = rows[len(batch) :]
         slider.add(*gatherer.gather(read_in_order(reader, table_of(batch))))
         found += slider.report(gatherer.past(slider.latest()))
     return [*found, *slider.report(gatherer.past(slider.latest()), final=True)]
@@ -195,12 +195,12 @@ CUTS = st.lists(st.integers(-20, 40), max_size=3)
 
 
 @st.composite
-def stories(draw: st.DrawFn) -> tuple[list[Tuple], list[list[Tuple]], list[int | None]]:
-    """Tuples, in which batch each of them arrives, and a watermark a batch that makes none of them late."""
-    tuples = draw(TUPLES)
+def stories(draw: st.DrawFn) -> tuple[list[Row], list[list[Row]], list[int | None]]:
+    """Rows, in which batch each of them arrives, and a watermark per batch that makes none of them late."""
+    rows = draw(ROWS)
     n = draw(st.integers(1, 5))
-    arrives = draw(st.lists(st.integers(0, n - 1), min_size=len(tuples), max_size=len(tuples)))
-    batches = [[u for u, at in zip(tuples, arrives, strict=True) if at == i] for i in range(n)]
+    arrives = draw(st.lists(st.integers(0, n - 1), min_size=len(rows), max_size=len(rows)))
+    batches = [[u for u, at in zip(rows, arrives, strict=True) if at == i] for i in range(n)]
     marks: list[int | None] = [None]
     for i in range(n):
         still = [u.on for batch in batches[i + 1 :] for u in batch]
@@ -210,7 +210,7 @@ def stories(draw: st.DrawFn) -> tuple[list[Tuple], list[list[Tuple]], list[int |
         if mark is not None:
             mark = min([mark, *(on - 1 for on in still)])
         marks.append(marks[-1] if mark is None else mark)
-    return tuples, batches, marks[1:]
+    return rows, batches, marks[1:]
 
 
 EXACT = {
@@ -240,17 +240,17 @@ KEEPERS = {
 """What exact synopses keep, whatever the numbers are."""
 
 
-def valued(values: list[Any]) -> st.SearchStrategy[list[Tuple]]:
-    """Tuples in the order of `on`, of such values."""
+def valued(values: list[Any]) -> st.SearchStrategy[list[Row]]:
+    """Rows in the order of `on`, of such values."""
     value = st.none() | st.sampled_from(values)
-    rows = st.lists(st.builds(Tuple, st.integers(0, 1), st.integers(-20, 40), value), min_size=1, max_size=25)
+    rows = st.lists(st.builds(Row, st.integers(0, 1), st.integers(-20, 40), value), min_size=1, max_size=25)
     return rows.map(lambda found: sorted(found, key=lambda u: u.on))
 
 
-def windows_kept(tuples: list[Tuple], windows: list[Window], agg: dict[str, Any], kind: pa.DataType, **options: Any):
+def windows_kept(rows: list[Row], windows: list[Window], agg: dict[str, Any], kind: pa.DataType, **options: Any):
     """The windows of a stream of one batch, as a table; or what it refuses them with."""
     bucket = StreamSlider(plan_of(slide_of(windows, agg, kind, **options)), MemoryShelf())
-    found = [*bucket.step([table_of(tuples, kind)], None)[0], *bucket.finish()]
+    found = [*bucket.step([table_of(rows, kind)], None)[0], *bucket.finish()]
     return pa.concat_tables(found).sort_by([("window", "ascending"), ("g", "ascending"), ("end", "ascending")])
 
 

@@ -24,16 +24,16 @@ from windrow.windows.slider import Slider
 from windrow.windows.stream import SlidePlan, StreamSlider
 
 
-def asked(kind: pa.DataType, window: wr.Window, **options: Any) -> tuple[WindowQuery, Layout]:
+def query_for(kind: pa.DataType, window: wr.Window, **options: Any) -> tuple[WindowQuery, Layout]:
     kinds = WindowOptions({"w": window}, named=False, **options)
     return WindowQuery(kinds, Roles("t", (), (), {"n": wr.count()}, {"t": kind})), Layout("t", (), {}, {}, (None,))
 
 
 def windows(on: list[Any], kind: pa.DataType, window: wr.Window, **options: Any) -> list[tuple[Any, ...]]:
-    slide, layout = asked(kind, window, **options)
+    slide, layout = query_for(kind, window, **options)
     reader = Reader(slide, layout)
     slider = Slider(slide, reader.directory)
-    gatherer = Gatherer(slide, slider.kept)
+    gatherer = Gatherer(slide, slider.synopsis_windows)
     storage = pa.int32() if pa.types.is_date32(kind) else pa.int64() if pa.types.is_timestamp(kind) else kind
     table = pa.table({"t": pa.array(on, storage).cast(kind)})
     slider.add(*gatherer.gather(read_in_order(reader, table)))
@@ -129,16 +129,16 @@ def test_lists_with_nan_are_not_reported_again() -> None:
     nan, other = [math.nan, 1.0], [1.0, math.nan]
     kind = pa.list_(pa.float64())
     changes = Changes()
-    found = changes.found(np.zeros(5, np.int64), [pa.array([nan, nan, other, None, None], kind)])
+    found = changes.update(np.zeros(5, np.int64), [pa.array([nan, nan, other, None, None], kind)])
     assert found.to_pylist() == [True, False, True, True, False]
     counted = pa.list_(pa.struct([("value", pa.float64()), ("count", pa.int64())]))
     items = [[{"value": math.nan, "count": n}] for n in (1, 1, 2)]
-    assert Changes().found(np.zeros(3, np.int64), [pa.array(items, counted)]).to_pylist() == [True, False, True]
+    assert Changes().update(np.zeros(3, np.int64), [pa.array(items, counted)]).to_pylist() == [True, False, True]
 
 
 def test_a_window_is_complete_by_the_same_rule_when_a_stream_is_flushed() -> None:
     kind = pa.timestamp("us", "UTC")
-    slide, layout = asked(kind, wr.Tumbling("10 seconds"))
+    slide, layout = query_for(kind, wr.Tumbling("10 seconds"))
     stream = StreamSlider(SlidePlan(slide, layout), MemoryShelf())
     on = pa.array([5_000_000, 15_000_000]).cast(kind)
     rows, _ = stream.step([pa.table({"t": on})], -45_000_000)

@@ -181,7 +181,7 @@ class Filler:
             ties = dict.fromkeys(name for name in (*self.plan.ties, *self.plan.values) if name)
             table = table.take(pa.array(sorted_as_spark([table.column(name) for name in ("on", *ties)])))
         rows = Placed(self.held.groups(table), self.held.instants(table))
-        pairs = pairs_of(rows, Placed(frames.group, begins), frames.reach)
+        pairs = pairs_of(rows, Placed(frames.group, begins), frames.reach, self.plan.tuning)
         if self.plan.accumulators:
             in_slots = pairs if slots is None else (Pairs(some.row, slots[some.slot]) for some in pairs)
             self.held.open.accumulate(in_slots, read_values(self.plan.accumulators, self.plan.values, table))

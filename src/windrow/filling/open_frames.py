@@ -74,7 +74,7 @@ class FrameRuns(NamedTuple):
         return pieces
 
     def last_of(self, these: npt.NDArray[np.bool_]) -> Indices:
-        """Return, per frame, the last piece among `these`, or an arbitrary one if there is none."""
+        """Return, per frame, the last piece among `these`, or an arbitrary piece if none is among them."""
         place = np.where(these[self.order], np.arange(self.order.size), 0)
         pieces: Indices = self.order[np.maximum.reduceat(place, self.begins)]
         return pieces

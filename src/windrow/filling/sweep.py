@@ -121,7 +121,7 @@ def _sweep(
     return at, size, n
 
 
-def pairs_of(rows: Placed, frames: Placed, end: Array) -> Iterator[Pairs]:
+def pairs_of(rows: Placed, frames: Placed, end: Array, tuning: Tuning | None = None) -> Iterator[Pairs]:
     """Yield all pairs of rows and frames, ordered by group and time; rows with equal `on` keep their order.
 
     >>> rows = Placed(np.zeros(3, int), np.array([1, 4, 8]))
@@ -135,7 +135,7 @@ def pairs_of(rows: Placed, frames: Placed, end: Array) -> Iterator[Pairs]:
     # The sort is stable: at the same time frames come first, and tied rows keep their order.
     order = np.lexsort((on, group))
     slots = order[opens[order]]
-    sweep = Sweep(end.dtype)
+    sweep = Sweep(end.dtype, tuning)
     for pairs in sweep.pairs(SweepBatch(group[order], on[order], opens[order], end[slots])):
         yield Pairs(order[pairs.row] - n, slots[pairs.slot])
 

@@ -144,7 +144,7 @@ def plan_slide(
     """Return the plan that runs and its result."""
     df = check_call(source, nulls_on, plan)
     sorts = plan in ("auto", "shuffle")
-    request, kept = resolve_windows(
+    request, storage = resolve_windows(
         df, windows, on, by, agg, order_by, empty=empty, only_changed=only_changed, using=using, sorts=sorts
     )
     if df.isStreaming:
@@ -154,8 +154,8 @@ def plan_slide(
         choice, result = _tabled(source, df, request, nulls_on, plan)
     if choice.plan != "native":
         paned = {name: aggregate for j, (name, aggregate) in enumerate(request.agg.items()) if j in request.paned}
-        kept = (*kept, *held_values(paned, "window"))
-    return PlanChoice(choice.plan, (*choice.reasons, *kept)), result
+        storage = (*storage, *held_values(paned, "window"))
+    return PlanChoice(choice.plan, (*choice.reasons, *storage)), result
 
 
 def _schema(df: DataFrame, request: WindowQuery) -> StructType:
@@ -167,8 +167,8 @@ def _tabled(
     source: DataFrame | ParquetSource, df: DataFrame, request: WindowQuery, nulls_on: str, plan: str
 ) -> tuple[PlanChoice, DataFrame]:
     schema = _schema(df, request)
-    share = f"panes of {request.pane_said}"
-    against: list[str] = []
+    share = f"panes of {request.pane_text}"
+    rejected: list[str] = []
     if plan in ("auto", "scan"):
         scan = _scan(source, request, nulls_on)
         if isinstance(scan, ScanSource):
@@ -176,7 +176,7 @@ def _tabled(
             return PlanChoice("scan", (reason,)), scanned_windows(scan, request, schema)
         if plan == "scan":
             raise UnsupportedError(f"plan='scan': {scan}")
-        against += [f"no scan: {scan}"] if isinstance(source, ParquetSource) else []
+        rejected += [f"no scan: {scan}"] if isinstance(source, ParquetSource) else []
     elif isinstance(source, ParquetSource):
         check_files(source)
     df = settle_nulls(df, request, nulls_on)
@@ -185,20 +185,21 @@ def _tabled(
         raise UnsupportedError(f"plan='native': {obstacle}; use 'auto' or 'shuffle'")
     if plan != "shuffle" and not obstacle:
         reason = f"{share}, aggregated by Catalyst and combined by the compiled kernel"
-        return PlanChoice("native", (*against, reason)), combine_panes(native_panes(df, request), request, schema)
-    against += [f"no native plan: {obstacle}"] if obstacle else []
+        return PlanChoice("native", (*rejected, reason)), combine_panes(native_panes(df, request), request, schema)
+    rejected += [f"no native plan: {obstacle}"] if obstacle else []
     if request.commutes:
         reason = f"{share}, aggregated by the compiled kernel before a shuffle of panes"
-        return PlanChoice("shuffle", (*against, reason)), combine_panes(gathered_panes(df, request), request, schema)
-    reason = f"{share}: each group's tuples are sorted by Spark, and aggregated by the compiled kernel"
-    return PlanChoice("shuffle", (*against, reason)), ordered_windows(df, request, schema)
+        panes = gathered_panes(df, request)
+        return PlanChoice("shuffle", (*rejected, reason)), combine_panes(panes, request, schema)
+    reason = f"{share}: each group's rows are sorted by Spark and aggregated by the compiled kernel"
+    return PlanChoice("shuffle", (*rejected, reason)), ordered_windows(df, request, schema)
 
 
 def _scan(source: DataFrame | ParquetSource, request: WindowQuery, nulls_on: str) -> ScanSource | str:
     if not isinstance(source, ParquetSource):
         return "the source is a DataFrame; to scan Parquet files, open them with wr.parquet"
     if not request.commutes:
-        return "windows that are counted, aggregates that depend on the order of tuples, and synopses need them sorted"
+        return "count-based windows, aggregates that depend on the order of rows, and synopses need sorted rows"
     settle_scanned(source.df, request, nulls_on)
     return scan_source(source, request)
 
@@ -207,8 +208,8 @@ def _streamed(
     df: DataFrame, request: WindowQuery, options: StreamOptions, nulls_on: str
 ) -> tuple[PlanChoice, DataFrame]:
     check_stream(df, request, options)
-    due = "their group has a tuple past them" if options.ordered else f"the watermark of {request.on!r} is past them"
-    waits = "" if request.commutes or options.ordered else "; tuples wait for it, since their order matters"
-    reason = f"a stream: tuples become part of their panes, windows are reported when {due}{waits}"
+    due = "their group has a row past them" if options.ordered else f"the watermark of {request.on!r} is past them"
+    waits = "" if request.commutes or options.ordered else "; rows are buffered until then, since their order matters"
+    reason = f"a stream: rows are added to their panes, and windows are reported when {due}{waits}"
     schema = with_late(_schema(df, request), df, request, options)
     return PlanChoice("stream", (reason,)), in_stream(df, SlidePlan, request, schema, options, nulls_on)

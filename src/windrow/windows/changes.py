@@ -19,9 +19,9 @@ class Changes:
     """The last results per group, for one kind of window.
 
     >>> changes = Changes()
-    >>> changes.found(np.array([0, 0, 0, 1]), [pa.array([5, 5, None, 5])]).to_pylist()
+    >>> changes.update(np.array([0, 0, 0, 1]), [pa.array([5, 5, None, 5])]).to_pylist()
     [True, False, True, True]
-    >>> changes.found(np.array([0, 1]), [pa.array([None, 6], pa.int64())]).to_pylist()
+    >>> changes.update(np.array([0, 1]), [pa.array([None, 6], pa.int64())]).to_pylist()
     [False, True]
     """
 
@@ -31,21 +31,21 @@ class Changes:
         self.results: list[pa.Array] = []
         """Per aggregate, the last results of these groups."""
 
-    def found(self, group: Indices, results: Sequence[pa.Array]) -> pa.Array:
+    def update(self, group: Indices, results: Sequence[pa.Array]) -> pa.Array:
         """Return whether each of these windows, sorted by group, differs from the previous one, and store them."""
-        known = self.group.size
+        stored = self.group.size
         all_results = list(results)
-        if known:
+        if stored:
             all_results = [pa.concat_arrays([a, b]) for a, b in zip(self.results, results, strict=True)]
         first = np.diff(group, prepend=-1) != 0
         place = np.searchsorted(self.group, group)
-        met = np.zeros(group.size, np.bool_)
-        inside = place < known
-        met[inside] = self.group[place[inside]] == group[inside]
-        before = known + np.arange(-1, group.size - 1)
+        is_stored = np.zeros(group.size, np.bool_)
+        inside = place < stored
+        is_stored[inside] = self.group[place[inside]] == group[inside]
+        before = stored + np.arange(-1, group.size - 1)
         before[first] = place[first]
-        has_before = ~first | met
-        rows, others = known + np.flatnonzero(has_before), before[has_before]
+        has_before = ~first | is_stored
+        rows, others = stored + np.flatnonzero(has_before), before[has_before]
         same = np.ones(rows.size, np.bool_)
         for column in all_results:
             same &= _equal(column.take(pa.array(rows)), column.take(pa.array(others)))
@@ -56,7 +56,7 @@ class Changes:
 
     def table(self) -> pa.Table:
         """Return the stored results as a table."""
-        return pa.table({"group": pa.array(self.group), **{f"r{j}": kept for j, kept in enumerate(self.results)}})
+        return pa.table({"group": pa.array(self.group), **{f"r{j}": results for j, results in enumerate(self.results)}})
 
     def adopt(self, table: pa.Table) -> None:
         """Take over the results in a table, of groups that have none stored here."""

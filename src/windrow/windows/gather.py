@@ -39,35 +39,35 @@ def naming_window(directory: Directory | None, group: Indices) -> AbstractContex
 class Gatherer:
     """The assignment of rows to panes; for counted windows, it counts the rows or distinct times of each group.
 
-    Values of aggregates that synopses store go to `kept`.
+    Values of aggregates that synopses store go to `synopsis_windows`.
     """
 
     def __init__(
         self,
-        slide: WindowQuery,
-        kept: Mapping[tuple[int, int], SynopsisWindows] | None = None,
+        query: WindowQuery,
+        synopsis_windows: Mapping[tuple[int, int], SynopsisWindows] | None = None,
         directory: Directory | None = None,
     ) -> None:
-        self.directory, self.kept = directory, kept or {}
-        self.slide, self.accumulators, self.pane = slide, slide.pane_keepers, slide.pane
+        self.directory, self.synopsis_windows = directory, synopsis_windows or {}
+        self.query, self.accumulators, self.pane = query, query.pane_accumulators, query.pane
         self.counted = np.empty(0, np.int64)
         """The number of rows, or distinct times, per group."""
-        self.latest = np.empty(0, slide.clock.dtype)
+        self.latest = np.empty(0, query.clock.dtype)
         """The `on` of the last row per group."""
 
-    def gather(self, tuples: RowBatch) -> tuple[PaneKeys, list[States]]:
+    def gather(self, rows: RowBatch) -> tuple[PaneKeys, list[States]]:
         """Return the panes of some rows, unordered; counted windows need the rows of each group in order."""
-        place = self._places(tuples)
-        panes, slots = _distinct(tuples.group, pane_numbers(place, self.pane))
-        read = [tuples.values[j] for j in self.slide.paned]
-        ends = [Values(tuples.on, ALL_VALID)] * (len(self.accumulators) - len(read))
+        place = self._places(rows)
+        panes, slots = _distinct(rows.group, pane_numbers(place, self.pane))
+        read = [rows.values[j] for j in self.query.paned]
+        ends = [Values(rows.on, ALL_VALID)] * (len(self.accumulators) - len(read))
         states = []
         for accumulator, values in zip(self.accumulators, [*read, *ends], strict=True):
             states.append(accumulator.empty(panes.group.size))
             with naming_window(self.directory, panes.group):
                 accumulator.accumulate(states[-1], slots.reshape(-1, 1), values)
-        for (j, _), kept in self.kept.items():
-            kept.add(tuples.group, place, tuples.values[j])
+        for (j, _), windows in self.synopsis_windows.items():
+            windows.add(rows.group, place, rows.values[j])
         return panes, states
 
     def past(self, latest: Indices, *, settled: bool = True) -> Indices:
@@ -75,10 +75,10 @@ class Gatherer:
 
         The last distinct time is complete only if `settled`: no further row can have it.
         """
-        if self.slide.unit == "time":
+        if self.query.unit == "time":
             return latest
         self.grow(latest.size)
-        open_ = 0 if settled or self.slide.unit == "rows" else 1
+        open_ = 0 if settled or self.query.unit == "rows" else 1
         return np.maximum(self.counted - open_, 0) // self.pane
 
     def grow(self, groups: int) -> None:
@@ -88,13 +88,13 @@ class Gatherer:
             self.counted = np.concatenate([self.counted, np.zeros(more, np.int64)])
             self.latest = np.concatenate([self.latest, np.zeros(more, self.latest.dtype)])
 
-    def _places(self, tuples: RowBatch) -> npt.NDArray[Any]:
+    def _places(self, rows: RowBatch) -> npt.NDArray[Any]:
         """Return the position of each row in the windows' unit: its `on`, or its number in the group."""
-        if self.slide.unit == "time":
-            return tuples.on
-        self.grow(int(tuples.group.max()) + 1 if tuples.group.size else 0)
-        numbers = np.empty(tuples.on.size, np.int64)
-        _count(tuples.group, tuples.on, self.counted, self.latest, self.slide.unit == "times", numbers)
+        if self.query.unit == "time":
+            return rows.on
+        self.grow(int(rows.group.max()) + 1 if rows.group.size else 0)
+        numbers = np.empty(rows.on.size, np.int64)
+        _count(rows.group, rows.on, self.counted, self.latest, self.query.unit == "times", numbers)
         return numbers
 
 
@@ -109,7 +109,9 @@ def pane_numbers(on: npt.NDArray[Any], pane: int) -> Indices:
     near = np.floor(on / pane)
     outside = ~(np.abs(on / pane) <= FARTHEST_PANE)
     if outside.any():
-        raise DataError(f"on: {on[outside][0]} is in no window that 64 bits can count; drop such rows")
+        raise DataError(
+            f"on: {on[outside][0]} is too far from zero for windows, which are numbered with 64 bits; drop such rows"
+        )
     # The quotient may round across a boundary, so the definition corrects it.
     near -= near * pane > on
     near += (near + 1) * pane <= on
@@ -141,8 +143,8 @@ def _distinct(group: Indices, number: Indices) -> tuple[PaneKeys, Indices]:
     order = np.lexsort((number, group))
     other = differs(group[order], number[order])
     slots[order] = np.cumsum(other) - 1
-    rows = order[other]
-    return PaneKeys(group[rows], number[rows]), slots
+    first = order[other]
+    return PaneKeys(group[first], number[first]), slots
 
 
 def differs(group: Indices, number: Indices) -> npt.NDArray[np.bool_]:

@@ -35,10 +35,15 @@ class WindowOptions:
 class WindowQuery(Query[WindowOptions]):
     """A query for windows of one or more kinds over the rows of a table. All kinds share the same panes."""
 
+    @property
+    def options(self) -> WindowOptions:
+        """The kinds of windows, and how they are reported and stored."""
+        return self.what
+
     @cached_property
     def shapes(self) -> list[Shape]:
         """The kinds of windows in steps of the clock, or in rows."""
-        return [window.shape(self.clock) for window in self.what.windows.values()]
+        return [window.shape(self.clock) for window in self.options.windows.values()]
 
     @property
     def unit(self) -> Unit:
@@ -51,7 +56,7 @@ class WindowQuery(Query[WindowOptions]):
         return pane_of(self.shapes)
 
     @property
-    def pane_said(self) -> str:
+    def pane_text(self) -> str:
         """The length of a pane for display: a duration, units of `on`, rows or distinct times."""
         if self.unit != "time":
             return f"{self.pane:,} {'row' if self.unit == 'rows' else 'distinct time'}{'s' if self.pane > 1 else ''}"
@@ -61,56 +66,58 @@ class WindowQuery(Query[WindowOptions]):
     def commutes(self) -> bool:
         """Whether rows can be taken in any order: neither the windows nor the aggregates depend on it."""
         free = all(a.builtin and not a.order_sensitive for a in self.agg.values())
-        return self.unit == "time" and free and not self.what.using
+        return self.unit == "time" and free and not self.options.using
 
     @property
     def paned(self) -> list[int]:
         """The indices of the aggregates that are stored in panes."""
-        return [j for j, name in enumerate(self.agg) if name not in self.what.using]
+        return [j for j, name in enumerate(self.agg) if name not in self.options.using]
 
     @cached_property
-    def pane_keepers(self) -> list[Accumulator]:
+    def pane_accumulators(self) -> list[Accumulator]:
         """The accumulators of a pane; for counted windows, those of the first and last `on` come last."""
         accumulators = self.accumulators
         ends: list[AggregateFunction] = [] if self.unit == "time" else [Min(self.on), Max(self.on)]
         return [*(accumulators[j] for j in self.paned), *(Accumulator(end, self.clock.type) for end in ends)]
 
-    def kept(self) -> dict[tuple[int, int], SynopsisWindows]:
+    def synopsis_windows(self) -> dict[tuple[int, int], SynopsisWindows]:
         """Return new synopsis windows, keyed by the index of the aggregate and of the kind of window."""
-        asked = [(j, self.what.using[name]) for j, name in enumerate(self.agg) if name in self.what.using]
-        accumulators = self.accumulators if asked else []
+        keeps = [(j, self.options.using[name]) for j, name in enumerate(self.agg) if name in self.options.using]
+        accumulators = self.accumulators if keeps else []
         return {
             (j, k): SynopsisWindows(keep, accumulators[j], shape, self.pane)
-            for j, keep in asked
+            for j, keep in keeps
             for k, shape in enumerate(self.shapes)
         }
 
     def check(self) -> None:
         """Reject kinds of windows that cannot share panes, and lengths that the clock cannot represent."""
-        units = {shape.unit: name for shape, name in zip(self.shapes, self.what.windows, strict=True)}
+        units = {shape.unit: name for shape, name in zip(self.shapes, self.options.windows, strict=True)}
         if len(units) > 1:
-            told = " and ".join(f"{name!r} by {unit}" for unit, name in units.items())
-            raise SpecError(f"windows: {told} share no panes; call wr.slide once for each")
-        if self.what.using and self.clock.kind == "float":
+            mixed = " and ".join(f"{name!r} by {unit}" for unit, name in units.items())
+            raise SpecError(f"windows: {mixed} cannot share panes; call wr.slide once for each")
+        if self.options.using and self.clock.kind == "float":
             raise UnsupportedError(
-                f"using: on: column {self.on!r} is a float; a synopsis takes whole numbers and instants"
+                f"using: on: column {self.on!r} is of type {self.clock.type}; a synopsis needs integers, dates or "
+                "timestamps"
             )
-        for kept in self.kept().values():
+        for windows in self.synopsis_windows().values():
             try:
-                kept.keep.make(kept.accumulator, kept.shape)
+                windows.keep.make(windows.accumulator, windows.shape)
             except UnsupportedError as error:
-                said = str(error)
-                raise UnsupportedError(said if said.startswith("using:") else f"using: {said}") from None
+                message = str(error)
+                raise UnsupportedError(message if message.startswith("using:") else f"using: {message}") from None
 
     @property
     def leading(self) -> list[tuple[str, pa.DataType]]:
         """The result columns that identify a window."""
         on = self.clock.type
-        named = [("window", pa.string())] if self.what.named else []
+        named = [("window", pa.string())] if self.options.named else []
         return [*named, ("start", on), ("end", on), ("complete", pa.bool_())]
 
     @cached_property
     def schema(self) -> pa.Schema:
         """The result: `by`, `window` if there are several kinds, `start`, `end`, `complete`, the aggregates."""
         fields = [(name, self.types[name]) for name in self.by] + self.leading
-        return pa.schema(fields + [(name, k.result) for name, k in zip(self.agg, self.accumulators, strict=True)])
+        results = [accumulator.result for accumulator in self.accumulators]
+        return pa.schema([*fields, *zip(self.agg, results, strict=True)])

@@ -66,15 +66,14 @@ def windows_over(
     `most` windows are an error.
     """
     begins = np.flatnonzero(np.diff(panes.group, prepend=-1)) if panes.group.size else np.empty(0, np.int64)
-    asked = (*panes, begins, *shape.in_panes(pane), shape.unit != "time", *progress, final, empty, most)
-    windows = _find(*asked, _room(0), False)
+    arguments = (*panes, begins, *shape.in_panes(pane), shape.unit != "time", *progress, final, empty, most)
+    windows = _find(*arguments, _room(0), False)
     if windows > most:
         raise DataError(
-            f"the windows of one task are more than {most:,}: expected a step that is longer in comparison "
-            "with the time that the data covers"
+            f"one task would report more than {most:,} windows; choose a longer step for the time that the data covers"
         )
     made = _room(windows)
-    _find(*asked, made, True)
+    _find(*arguments, made, True)
     return made
 
 
@@ -160,9 +159,9 @@ def combined(accumulator: Accumulator, states: States, first: Indices, last: Ind
     >>> accumulator.finish(combined(accumulator, states, np.array([0, 1, 2]), np.array([2, 3, 4]))).to_pylist()
     [9, 9, 5]
     """
-    found = accumulator.empty(first.size)
+    results = accumulator.empty(first.size)
     if states.runs is not None:
-        return _merged(accumulator, states, found, first, last)
+        return _merged(accumulator, states, results, first, last)
     n, width = states.numbers.shape
     work = np.empty((2 * n + 2, width), states.numbers.dtype)
     work[:n] = states.numbers
@@ -178,10 +177,10 @@ def combined(accumulator: Accumulator, states: States, first: Indices, last: Ind
         zero,
         first,
         last,
-        found.seen,
-        found.numbers,
+        results.seen,
+        results.numbers,
     )
-    return found
+    return results
 
 
 @njit(cache=True)
@@ -228,12 +227,12 @@ def _combine(tag: Any, seen: Any, work: Any, n: int, zero: Any, first: Any, last
         out[w] = work[result]
 
 
-def _merged(accumulator: Accumulator, states: States, found: States, first: Indices, last: Indices) -> States:
+def _merged(accumulator: Accumulator, states: States, results: States, first: Indices, last: Indices) -> States:
     """Combine states that grow: the rows of each range are copied and merged."""
     sizes = last - first
     rows = np.repeat(first - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes) + np.arange(sizes.sum())
-    n = len(found)
-    both = found.joined(states.take(rows))
+    n = len(results)
+    both = results.joined(states.take(rows))
     into = np.concatenate([np.arange(n), np.repeat(np.arange(n), sizes)])
     accumulator.merge(both, into, np.arange(n, n + rows.size))
     return both.keep(np.arange(n))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -17,11 +16,11 @@ import pyarrow as pa
 
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.aggregates.engine.states import States
-from windrow.rows import wire
 from windrow.rows.groups import Directory
 from windrow.windows.bounds import as_instants, check_panes
 from windrow.windows.changes import Changes
-from windrow.windows.gather import differs, naming_window
+from windrow.windows.gather import naming_window
+from windrow.windows.pane_table import merge_panes, read_panes
 from windrow.windows.query import WindowQuery
 from windrow.windows.ranges import NEVER, Indices, PaneKeys, Progress, Ranges, combined, needed_from, windows_over
 
@@ -29,34 +28,36 @@ NO_END = int(np.iinfo(np.int64).max)
 """The end of the next window of a group without pending windows."""
 VALUES_AT_ONCE = 4_000_000
 """The number of values combined at a time, for states that hold the values themselves."""
-PANES_AT_ONCE = 2_000_000
-"""The number of panes, and values in them, that a task buffers before it sends them."""
 
 
 @dataclass
 class Slider:
     """The panes that are held, and how far windows have been reported."""
 
-    slide: WindowQuery
+    query: WindowQuery
     directory: Directory
     """The numbered groups, shared with the reader that numbers them."""
 
     def __post_init__(self) -> None:
-        slide = self.slide
-        self.accumulators, self.shapes, self.pane = slide.pane_keepers, slide.shapes, slide.pane
+        query = self.query
+        self.accumulators, self.shapes, self.pane = query.pane_accumulators, query.shapes, query.pane
         self.panes = PaneKeys(np.empty(0, np.int64), np.empty(0, np.int64))
         self.states = [accumulator.empty(0) for accumulator in self.accumulators]
         self.after = np.empty((len(self.shapes), 0), np.int64)
-        self.kept = slide.kept()
-        self.changes = [Changes() for _ in self.shapes] if slide.what.only_changed else []
+        self.synopsis_windows = query.synopsis_windows()
+        self.changes = [Changes() for _ in self.shapes] if query.options.only_changed else []
 
     def add(self, panes: PaneKeys, states: Sequence[States]) -> None:
         """Take in panes of groups in the directory; in a merge, panes that are already held come first."""
         self.grow()
-        if self.slide.unit == "time":
-            check_panes(panes.number, self.shapes, self.pane, self.slide.clock, self.slide.on)
+        if self.query.unit == "time":
+            check_panes(panes.number, self.shapes, self.pane, self.query.clock, self.query.on)
         pieces = [(self.panes, self.states), (panes, list(states))]
-        self.panes, self.states = merged(self.accumulators, pieces, self.directory)
+        self.panes, self.states = merge_panes(self.accumulators, pieces, self.directory)
+
+    def add_table(self, table: pa.Table) -> None:
+        """Take in panes that are rows of a table, as `panes_table` writes them."""
+        self.add(*read_panes(table, self.query, self.directory))
 
     def grow(self) -> None:
         """Make room for new groups."""
@@ -67,19 +68,17 @@ class Slider:
     def latest(self) -> Indices:
         """Return the number of each group's last pane; if panes arrive in order, those before it are complete."""
         self.grow()
-        found = np.full(self.after.shape[1], NEVER)
-        np.maximum.at(found, *self.panes)
-        return found
+        latest = np.full(self.after.shape[1], NEVER)
+        np.maximum.at(latest, *self.panes)
+        return latest
 
     def report(self, past: Indices, *, final: bool = False) -> Iterator[pa.Table]:
         """Yield the windows that are due as rows of the result; panes before `past` of their group are complete."""
         self.grow()
-        most = self.slide.tuning.most_windows
+        most, empty = self.query.tuning.most_windows, self.query.options.empty
         for k, shape in enumerate(self.shapes):
             progress = Progress(self.after[k], past)
-            ranges = windows_over(
-                self.panes, shape, self.pane, progress, most, final=final, empty=self.slide.what.empty
-            )
+            ranges = windows_over(self.panes, shape, self.pane, progress, most, final=final, empty=empty)
             if ranges.group.size:
                 table = self._table(k, ranges)
                 if table.num_rows:
@@ -104,31 +103,31 @@ class Slider:
         for k, shape in enumerate(self.shapes):
             length, every, step = shape.in_panes(self.pane)
             after = self.after[k][groups]
-            reached = after if self.slide.what.empty else np.maximum(first, after)
+            reached = after if self.query.options.empty else np.maximum(first, after)
             end = np.where(after == NEVER, first, reached) // step * step + step
             final = last // every * every + every if length == 0 else last + length
             ends[groups] = np.minimum(ends[groups], np.where(end <= final, end, NO_END))
         return ends
 
     def _table(self, k: int, ranges: Ranges) -> pa.Table:
-        slide, clock = self.slide, self.slide.clock
+        query, clock = self.query, self.query.clock
         paned = [
             self._results(accumulator, states, ranges)
             for accumulator, states in zip(self.accumulators, self.states, strict=True)
         ]
-        if slide.unit == "time":
-            start, end = (as_instants(number, self.pane, clock, slide.on) for number in (ranges.start, ranges.end))
+        if query.unit == "time":
+            start, end = (as_instants(number, self.pane, clock, query.on) for number in (ranges.start, ranges.end))
         else:
             *paned, start, end = paned
-        found = dict(zip(slide.paned, paned, strict=True))
-        found |= {j: kept.results(ranges) for (j, at), kept in self.kept.items() if at == k}
-        results = [found[j] for j in range(len(slide.agg))]
+        by_index = dict(zip(query.paned, paned, strict=True))
+        by_index |= {j: windows.results(ranges) for (j, at), windows in self.synopsis_windows.items() if at == k}
+        results = [by_index[j] for j in range(len(query.agg))]
         keys = self.directory.keys()
         columns: list[Any] = [key.take(pa.array(ranges.group)) for key in keys]
-        if slide.what.named:
-            columns.append(pa.repeat(pa.scalar([*slide.what.windows][k]), ranges.group.size))
-        table = pa.table([*columns, start, end, pa.array(ranges.complete), *results], schema=slide.schema)
-        return table.filter(self.changes[k].found(ranges.group, results)) if self.changes else table
+        if query.options.named:
+            columns.append(pa.repeat(pa.scalar([*query.options.windows][k]), ranges.group.size))
+        table = pa.table([*columns, start, end, pa.array(ranges.complete), *results], schema=query.schema)
+        return table.filter(self.changes[k].update(ranges.group, results)) if self.changes else table
 
     def _results(self, accumulator: Accumulator, states: States, ranges: Ranges) -> pa.Array:
         """Return the results of all windows; states that hold values are combined for some windows at a time."""
@@ -138,11 +137,11 @@ class Slider:
         before = np.concatenate([[0], np.cumsum(states.seen)])
         share = np.cumsum(before[last] - before[first]) // VALUES_AT_ONCE
         cuts = [0, *(np.flatnonzero(np.diff(share)) + 1).tolist(), first.size]
-        found = []
+        results = []
         for a, b in pairwise(cuts):
             with naming_window(self.directory, ranges.group[a:b]):
-                found.append(accumulator.finish(combined(accumulator, states, first[a:b], last[a:b])))
-        return pa.concat_arrays(found)
+                results.append(accumulator.finish(combined(accumulator, states, first[a:b], last[a:b])))
+        return pa.concat_arrays(results)
 
     def _forget(self) -> None:
         """Drop panes that no window needs any more."""
@@ -165,85 +164,3 @@ class Slider:
         rows = np.flatnonzero(~old)
         self.panes = PaneKeys(group[rows], number[rows])
         self.states = [states.keep(rows) for states in self.states]
-
-    # Panes as rows of a table.
-
-    def read(self, table: pa.Table) -> tuple[PaneKeys, list[States]]:
-        """Return the panes that `panes_table` wrote."""
-        group = self.directory.encode([table.column(name) for name in wire.keys(len(self.slide.by))], table.num_rows)
-        states = [accumulator.empty(0).read(wire.state(j), table) for j, accumulator in enumerate(self.accumulators)]
-        return PaneKeys(group, np.array(table.column("pane").to_numpy(), np.int64)), states
-
-
-def merged(
-    accumulators: Sequence[Accumulator],
-    pieces: Sequence[tuple[PaneKeys, list[States]]],
-    directory: Directory | None = None,
-) -> tuple[PaneKeys, list[States]]:
-    """Return the panes of several pieces by group and number, merging equal panes in the order of the pieces.
-
-    The states of the pieces must not be used again.
-    """
-    group, number = (np.concatenate(parts) for parts in zip(*(panes for panes, _ in pieces), strict=True))
-    order = np.lexsort((number, group))
-    group, number = group[order], number[order]
-    states = [reduce(States.joined, parts).keep(order) for parts in zip(*(kept for _, kept in pieces), strict=True)]
-    other = differs(group, number)
-    rows = np.flatnonzero(other)
-    if rows.size < group.size:
-        into, parts = rows[np.cumsum(other) - 1], np.flatnonzero(~other)
-        for accumulator, kept in zip(accumulators, states, strict=True):
-            with naming_window(directory, group):
-                accumulator.merge(kept, into, parts)
-        group, number, states = group[rows], number[rows], [kept.keep(rows) for kept in states]
-    return PaneKeys(group, number), states
-
-
-class PaneHeap:
-    """Panes of one task, buffered and merged so that each is sent once, or a few times if there are very many."""
-
-    def __init__(self, slide: WindowQuery, directory: Directory | None = None) -> None:
-        self.accumulators, self.directory = slide.pane_keepers, directory
-        self._pieces: list[tuple[PaneKeys, list[States]]] = []
-
-    def add(self, panes: PaneKeys, states: list[States]) -> Iterator[tuple[PaneKeys, list[States]]]:
-        """Add panes to the heap; if it gets too large, yield all of it, merged."""
-        self._pieces.append((panes, states))
-        weight = sum(panes.group.size + sum(_values_in(kept) for kept in states) for panes, states in self._pieces)
-        if weight > PANES_AT_ONCE:
-            yield from self.rest()
-
-    def rest(self) -> Iterator[tuple[PaneKeys, list[States]]]:
-        """Yield all panes on the heap, merged."""
-        if self._pieces:
-            yield merged(self.accumulators, self._pieces, self.directory)
-            self._pieces = []
-
-
-def _values_in(states: States) -> int:
-    return 0 if states.runs is None else int(states.seen.sum())
-
-
-def panes_table(directory: Directory, panes: PaneKeys, states: Sequence[States]) -> pa.Table:
-    """Return panes as rows: the keys of their group, their number, and the state of each aggregate."""
-    group = pa.array(panes.group)
-    columns = {wire.key(i): key.take(group) for i, key in enumerate(directory.keys())}
-    columns["pane"] = pa.array(panes.number)
-    for j, kept in enumerate(states):
-        columns |= {name: _short(column) for name, column in kept.columns(wire.state(j)).items()}
-    return pa.table(columns)
-
-
-def _short(column: pa.Array) -> pa.Array:
-    """Cast large lists to lists, which Spark accepts; a table of panes is never that long."""
-    if pa.types.is_large_list(column.type):
-        return column.cast(pa.list_(column.type.value_type))
-    return column
-
-
-def panes_schema(slide: WindowQuery) -> pa.Schema:
-    """Return the schema of `panes_table`."""
-    none = PaneKeys(np.empty(0, np.int64), np.empty(0, np.int64))
-    return panes_table(
-        Directory(slide.by_types), none, [accumulator.empty(0) for accumulator in slide.pane_keepers]
-    ).schema

@@ -95,18 +95,18 @@ class Sliding(Window):
         emit = None if self.emit is None else _steps(self.emit, clock, "emit")
         if every > length:
             raise SpecError(
-                f"every={self.every!r} is longer than length={self.length!r}: tuples would be in no window; "
+                f"every={self.every!r} is longer than length={self.length!r}, so some rows would be in no window; "
                 "choose a step of at most the length"
             )
         reports = length // (emit or every)
         if reports > MOST_WINDOWS_PER_ROW:
             step = f"every={self.every!r}" if emit is None else f"emit={self.emit!r}"
             raise SpecError(
-                f"{step} with length={self.length!r} reports each row {reports:,} times; expected at most "
-                f"{MOST_WINDOWS_PER_ROW:,} times; choose a longer step"
+                f"{step} with length={self.length!r} puts each row into {reports:,} windows; expected at most "
+                f"{MOST_WINDOWS_PER_ROW:,}; choose a longer step"
             )
         if emit and every % emit:
-            raise SpecError(f"emit={self.emit!r} does not divide every={self.every!r}")
+            raise SpecError(f"emit={self.emit!r} must divide every={self.every!r}")
         return Shape("time", length, every, emit)
 
 
@@ -177,7 +177,10 @@ class Rows(Window):
         for name in ("n", "every"):
             _check_number(getattr(self, name), name)
         if self.every > self.n:
-            raise SpecError(f"every={self.every} is more than n={self.n}: tuples would be in no window")
+            raise SpecError(
+                f"every={self.every} is greater than n={self.n}, so some rows would be in no window; choose a step of "
+                "at most n"
+            )
 
     def shape(self, clock: Clock) -> Shape:
         """Return the window in rows."""
@@ -199,28 +202,28 @@ class DistinctTimes(Rows):
 
 def _check(value: object, name: str) -> None:
     if value is None:
-        raise SpecError(f"{name}: give a duration such as '5 minutes', or a number where `on` is one")
+        raise SpecError(f"{name}: expected a duration such as '5 minutes', or a number if `on` is numeric, got None")
     check_duration(value, name)
 
 
 def _check_number(value: object, name: str) -> None:
     if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) < 2**62:
-        raise SpecError(f"{name}: {quoted(value)} is no number of rows; it must be a whole number from 1 to 2**62 - 1")
+        raise SpecError(f"{name}: expected an integer from 1 to 2**62 - 1, got {quoted(value)}")
 
 
 def _steps(value: Duration, clock: Clock, name: str) -> int:
     """Return a duration in whole steps of a clock."""
     length = to_clock(value, clock.kind, name)
     if length <= 0:
-        raise SpecError(f"{name}={value!r} must be longer than nothing")
+        raise SpecError(f"{name}: {value!r} must be greater than zero")
     if length > LARGEST:
         raise SpecError(f"{name}: expected at most 2**63 - 1 steps of `on`, got {quoted(value)}")
     if clock.kind == "float" or length != int(length):
-        whole = "a date has whole days" if clock.kind == "date" else "an integer has whole steps"
+        expected = "a number of whole days" if clock.kind == "date" else "an integer"
         if clock.kind == "float":
-            whole = "windows over floats are cut at whole numbers; scale `on`, or cast it to an integer"
+            expected = "an integer, since windows over floats are cut at integers; scale `on`, or cast it to an integer"
         if Fraction(length).denominator != 1:
-            raise SpecError(f"{name}={value!r}: {whole}")
+            raise SpecError(f"{name}: {value!r} must be {expected}")
     return int(length)
 
 

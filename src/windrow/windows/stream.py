@@ -48,13 +48,13 @@ class SlidePlan(BucketPlan[WindowQuery]):
     @property
     def fingerprint(self) -> dict[str, Any]:
         """Everything that a saved state depends on; a state is only valid for an equal fingerprint."""
-        kinds = self.request.what
+        options = self.request.options
         return {
-            "windows": {name: repr(window) for name, window in kinds.windows.items()},
+            "windows": {name: repr(window) for name, window in options.windows.items()},
             **super().fingerprint,
-            "empty": kinds.empty,
-            "using": {name: repr(keep) for name, keep in kinds.using.items()},
-            "only_changed": kinds.only_changed,
+            "empty": options.empty,
+            "using": {name: repr(keep) for name, keep in options.using.items()},
+            "only_changed": options.only_changed,
         }
 
 
@@ -62,11 +62,11 @@ class StreamSlider:
     """The windows of one bucket of a stream's groups."""
 
     def __init__(self, plan: SlidePlan, shelf: Shelf) -> None:
-        self.plan, self.slide = plan, plan.request
-        self.reader = Reader(self.slide, plan.layout)
-        self.arrivals = Arrivals(self.reader, shelf, plan.ordered, waits=not self.slide.commutes)
-        self.slider = Slider(self.slide, self.reader.directory)
-        self.gatherer = Gatherer(self.slide, self.slider.kept, self.slider.directory)
+        self.plan, self.query = plan, plan.request
+        self.reader = Reader(self.query, plan.layout)
+        self.arrivals = Arrivals(self.reader, shelf, plan.ordered, waits=not self.query.commutes)
+        self.slider = Slider(self.query, self.reader.directory)
+        self.gatherer = Gatherer(self.query, self.slider.synopsis_windows, self.slider.directory)
         self.memory = Memory(self.arrivals, plan.keep_groups, self._adopt, self._idle)
 
     def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
@@ -87,7 +87,7 @@ class StreamSlider:
         self.memory.empty()
         self._gather(self.arrivals.take_all())
         past = self._past(settled=True)
-        if self.slide.unit == "time":
+        if self.query.unit == "time":
             # A pane is complete if a later row of its group has arrived, even if the watermark has not passed it.
             past = np.maximum(past, self.slider.latest())
         return [*self.slider.report(past, final=True)]
@@ -96,28 +96,28 @@ class StreamSlider:
         """Return the watermark at which work is due even if no row arrives, or None."""
         events = [self.arrivals.waiting.first, self.memory.store.due]
         if self._timed and (end := self.slider.next_end()) is not None:
-            events.append(end * self.slide.pane - 1)
+            events.append(end * self.query.pane - 1)
         return min((event for event in events if event is not None), default=None)
 
     @property
     def _timed(self) -> bool:
         """Whether the watermark alone decides when windows are due."""
-        return self.slide.unit == "time" and not self.plan.ordered
+        return self.query.unit == "time" and not self.plan.ordered
 
     def _gather(self, due: list[pa.Table]) -> None:
         if due:
             table = pa.concat_tables(due).combine_chunks()
-            tuples = self.reader.read(table) if self.slide.commutes else read_in_order(self.reader, table)
-            self.arrivals.met(tuples)
-            self.slider.add(*self.gatherer.gather(tuples))
+            rows = self.reader.read(table) if self.query.commutes else read_in_order(self.reader, table)
+            self.arrivals.met(rows)
+            self.slider.add(*self.gatherer.gather(rows))
 
     def _past(self, *, settled: bool = False) -> Indices:
         """Return how many panes of each group are complete."""
-        if self.plan.ordered or self.slide.unit != "time":
+        if self.plan.ordered or self.query.unit != "time":
             return self.gatherer.past(self.slider.latest(), settled=settled or not self.plan.ordered)
         watermark = self.arrivals.watermark
         # Before the first watermark, no pane is known to be complete.
-        whole = np.iinfo(np.int64).min + 1 if watermark is None else (watermark + 1) // self.slide.pane
+        whole = np.iinfo(np.int64).min + 1 if watermark is None else (watermark + 1) // self.query.pane
         return np.full(len(self.reader.directory), whole)
 
     # The state as bytes.
@@ -125,9 +125,9 @@ class StreamSlider:
     @property
     def _forgets(self) -> bool:
         """Whether a group without panes needs no state; without `by`, the one group is always kept."""
-        kinds = self.slide.what
-        keeps = self.plan.ordered or kinds.empty or kinds.only_changed or kinds.using or not self.slide.by
-        return self.slide.unit == "time" and not keeps
+        options = self.query.options
+        stores = options.empty or options.only_changed or options.using or not self.query.by or self.plan.ordered
+        return self.query.unit == "time" and not stores
 
     def save(self) -> bytes:
         """Write changed groups to the shelf and return the rest of the state, an index of the shelf."""
@@ -146,7 +146,7 @@ class StreamSlider:
         """Return groups as store entries."""
         slider = self.slider
         columns: dict[str, Any] = {f"after{k}": after[codes] for k, after in enumerate(slider.after)}
-        if self.slide.unit != "time":
+        if self.query.unit != "time":
             columns |= {"counted": self.gatherer.counted[codes], "latest": self.gatherer.latest[codes]}
         place = np.full(len(self.reader.directory), -1, np.int64)
         place[codes] = np.arange(codes.size)
@@ -154,7 +154,7 @@ class StreamSlider:
         for j, states in enumerate(slider.states):
             held |= states.columns(wire.state(j))
         parts = [pa.table(held), *(change.table() for change in slider.changes)]
-        parts += [table for kept in slider.kept.values() for table in kept.tables()]
+        parts += [table for windows in slider.synopsis_windows.values() for table in windows.tables()]
         needed = np.full(codes.size, not self._forgets)
         at = place[slider.panes.group]
         needed[at[at >= 0]] = True
@@ -163,12 +163,12 @@ class StreamSlider:
             ends = slider.next_ends()[codes]
             waits = ends < NO_END
             # An end after the last representable instant is never reached.
-            due[waits] = np.minimum(ends[waits], NO_EVENT // self.slide.pane) * self.slide.pane - 1
+            due[waits] = np.minimum(ends[waits], NO_EVENT // self.query.pane) * self.query.pane - 1
         return columns, [follow(part, place) for part in parts], needed, due
 
     def _idle(self, entries: Entries) -> Any:
         """Return which groups have no pending window; counted windows are never pending without new rows."""
-        if self.slide.unit != "time":
+        if self.query.unit != "time":
             return np.ones(len(entries.groups), np.bool_)
         if self._timed:
             return entries.groups[DUE].to_numpy() == NO_EVENT
@@ -192,9 +192,9 @@ class StreamSlider:
             )
             for change in slider.changes:
                 change.adopt(left.pop(0))
-            for kept in slider.kept.values():
-                kept.adopt([left.pop(0), left.pop(0)])
-            if self.slide.unit != "time":
+            for windows in slider.synopsis_windows.values():
+                windows.adopt([left.pop(0), left.pop(0)])
+            if self.query.unit != "time":
                 self.gatherer.grow(len(self.reader.directory))
                 self.gatherer.counted[codes] = _integers(groups, "counted")
                 self.gatherer.latest[codes] = groups["latest"].to_numpy()

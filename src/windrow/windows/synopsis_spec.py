@@ -54,17 +54,21 @@ class Keep:
     def make(self, accumulator: Accumulator, shape: Shape) -> Synopsis:
         """Return a new synopsis for windows of one kind, or fail with the reason why it does not apply."""
         if shape.length is None:
-            raise UnsupportedError("using: a landmark window has no retention for a synopsis to keep to")
+            raise UnsupportedError(
+                "using: a landmark window has no fixed length for a synopsis; use panes (using=None)"
+            )
         if shape.emit:
-            raise UnsupportedError("using: a synopsis keeps one length, and emit= asks for windows that are shorter")
+            raise UnsupportedError(
+                "using: a synopsis stores windows of one length, but emit= reports shorter ones; use panes (using=None)"
+            )
         kind = self.kind
         accuracy = Accuracy(self.eps or float(getattr(accumulator.aggregate, "eps", 0.0)), self.delta)
         retention = Retention(shape.length, "count" if self.counts(shape) else "time")
         more = {"every": shape.every, "integral": accumulator.integral}
-        taken = inspect.signature(kind).parameters
-        options: dict[str, Any] = {name: value for name, value in more.items() if name in taken}
+        parameters = inspect.signature(kind).parameters
+        options: dict[str, Any] = {name: value for name, value in more.items() if name in parameters}
         if (
-            "probability" in taken
+            "probability" in parameters
             and shape.unit == "rows"
             and kind.why_not(accumulator.aggregate, retention, accuracy) is None
         ):

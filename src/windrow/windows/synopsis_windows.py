@@ -35,37 +35,37 @@ class SynopsisWindows:
             if self.keep.counts(self.shape):
                 column = self.accumulator.aggregate.column
                 raise DataError(
-                    f"using: {self.keep.synopsis} keeps a number of values, and column {column!r} has nulls, which "
-                    "count as tuples; drop them before, or choose a synopsis that keeps to time"
+                    f"using: {self.keep.synopsis} stores a number of values, but column {column!r} has nulls, whose "
+                    "rows count too; drop them first, or choose a synopsis that supports time-based windows"
                 )
             group, place, x = (column[values.valid] for column in (group, place, x))
         if place.dtype != np.int64:
-            # Windows start and end at whole numbers, so the fraction makes no difference.
+            # Windows start and end at integers, so the fraction makes no difference.
             place = np.floor(place).astype(np.int64)
         # A window excludes its end, but a retention includes the moment of the query: shift by one.
         self._waiting.append((group, place + 1, x))
 
     def results(self, ranges: Ranges) -> pa.Array:
         """Return the answers for windows that are due, sorted by group and end."""
-        group, place, x = self._taken()
-        found: list[pa.Array] = []
+        group, place, x = self._buffered()
+        answers: list[pa.Array] = []
         left = np.ones(group.size, np.bool_)
         groups, begins = np.unique(ranges.group, return_index=True)
         moments = ranges.end * self.pane
         first, last = (np.searchsorted(group, groups, side).tolist() for side in ("left", "right"))
         for g, mine, a, b in zip(groups.tolist(), np.split(moments, begins[1:]), first, last, strict=True):
             b = a + int(np.searchsorted(place[a:b], mine[-1], "right"))
-            answers = self._synopsis(g).answers(place[a:b], x[a:b], mine)
+            of_group = self._synopsis(g).answers(place[a:b], x[a:b], mine)
             if self.keep.counts(self.shape) and (a == b or place[b - 1] < mine[-1]):
                 # The end of the data cut the last window: it has fewer rows than the synopsis stores, which cannot
                 # answer for these rows alone.
-                answers = pa.concat_arrays([answers[:-1], pa.nulls(1, answers.type)])
-            found.append(answers)
+                of_group = pa.concat_arrays([of_group[:-1], pa.nulls(1, of_group.type)])
+            answers.append(of_group)
             left[a:b] = False
         self._waiting = [(group[left], place[left], x[left])]
-        return self._typed(found)
+        return self._typed(answers)
 
-    def _taken(self) -> tuple[Indices, Indices, npt.NDArray[Any]]:
+    def _buffered(self) -> tuple[Indices, Indices, npt.NDArray[Any]]:
         """Return all buffered values by group; values of a group keep their order."""
         if not self._waiting:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, self.accumulator.dtype)
@@ -78,12 +78,12 @@ class SynopsisWindows:
             self.synopses[group] = self.keep.make(self.accumulator, self.shape)
         return self.synopses[group]
 
-    def _typed(self, found: Sequence[pa.Array]) -> pa.Array:
+    def _typed(self, answers: Sequence[pa.Array]) -> pa.Array:
         """Return the answers of all groups in the type of the result; NaN remains NaN, not null."""
         kind = self.accumulator.result
-        if len({part.type for part in found}) > 1:
-            found = [part.cast(kind) for part in found]
-        whole = pa.concat_arrays(found) if found else pa.nulls(0)
+        if len({part.type for part in answers}) > 1:
+            answers = [part.cast(kind) for part in answers]
+        whole = pa.concat_arrays(answers) if answers else pa.nulls(0)
         if pa.types.is_integer(kind) and pa.types.is_floating(whole.type):
             whole = pc.round(whole)
         return whole.cast(kind)
@@ -92,7 +92,7 @@ class SynopsisWindows:
 
     def tables(self) -> list[pa.Table]:
         """Return the synopses and the buffered values as tables."""
-        group, place, x = self._taken()
+        group, place, x = self._buffered()
         saved = {"group": list(self.synopses), "data": [s.save() for s in self.synopses.values()]}
         kinds = pa.schema([("group", pa.int64()), ("data", pa.binary())])
         return [pa.table(saved, schema=kinds), pa.table({"group": group, "place": place, "x": x})]

@@ -1,4 +1,4 @@
-"""Filling where frames or tuples come in a stream: the same as of tables, whichever side streams."""
+"""Filling where frames or rows come in a stream: the same result as with tables, whichever side streams."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from pyspark.sql import DataFrame
 
 import windrow as wr
 from cases import rows_of, table
+from windrow.spark.streams.punctuation import FrameStream
+from windrow.tuning import current_tuning
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 
@@ -24,7 +26,7 @@ AGG = {"n": wr.count(), "total": wr.sum("v"), "opening": wr.first("v"), "spread"
 
 
 def land(folder: Path, seed: int) -> str:
-    """Tuples as files in the order of arrival, out of order within the watermark."""
+    """Rows as files in the order of arrival, out of order within the watermark."""
     folder.mkdir(parents=True)
     made = table(1_800, 12, seed=seed)
     t = made["t"].to_numpy() * SECOND
@@ -44,7 +46,7 @@ def write(rows: pa.Table, path: Path, order: int) -> None:
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory) -> dict[str, str]:
-    """Where the tuples that are framed and those that fill are."""
+    """Where the rows that are framed and those that fill are."""
     folder = tmp_path_factory.mktemp("fill")
     return {"framed": land(folder / "framed", 7), "filling": land(folder / "filling", 8)}
 
@@ -55,24 +57,24 @@ def stream(spark, folder: str, on: str = "t") -> DataFrame:
 
 
 def run(filled: DataFrame, folder: Path) -> tuple[DataFrame, list[dict[str, int]]]:
-    """All that a bounded replay gives, and what each batch told of the filling."""
+    """All that a bounded replay gives, and the counts of each batch."""
     out = folder / "out"
     query = (
         filled.writeStream.format("parquet").option("path", str(out))
         .option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
     )  # fmt: skip
     query.awaitTermination()
-    told = [
+    counts = [
         metrics.asDict()
         for progress in query.recentProgress
         for name, metrics in progress["observedMetrics"].items()
         if name.startswith("windrow fill")
     ]
-    return filled.sparkSession.read.schema(filled.schema).parquet(str(out)), told
+    return filled.sparkSession.read.schema(filled.schema).parquet(str(out)), counts
 
 
 def same(found: DataFrame, wanted: DataFrame) -> None:
-    """Equal, but for what only a stream has, and the tuple that ended a frame after a gap."""
+    """Equal, but for what only a stream has, and the row that ended a frame after a gap."""
     names = [name for name in wanted.columns if name != "closed_at"]
     keys = [name for name in ("g", "text") if name in names]
     assert rows_of(found.select(names).toArrow(), keys) == rows_of(wanted.select(names).toArrow(), keys)
@@ -82,7 +84,7 @@ def framed_table(spark, places: dict[str, str]) -> DataFrame:
     return wr.frames(spark.read.parquet(places["framed"]), SCHEME, on="t", by="g")
 
 
-def test_a_stream_tags_a_stream_by_fragments_and_goes_on_after_a_stop(spark, places, tmp_path):
+def test_a_stream_tags_a_stream_by_fragments_and_continues_after_a_stop(spark, places, tmp_path):
     first = {name: tmp_path / name for name in places}
     for name, folder in first.items():
         folder.mkdir()
@@ -97,20 +99,20 @@ def test_a_stream_tags_a_stream_by_fragments_and_goes_on_after_a_stop(spark, pla
     for name, folder in first.items():
         for i in range(1, FILES):
             write(pq.read_table(Path(places[name]) / f"part-{i}.parquet"), folder / f"part-{i}.parquet", i)
-    found, told = run(filled(), tmp_path)
+    found, counts = run(filled(), tmp_path)
     assert found.columns == ["g", "x", "v", "text", "t", "frame"]
     wanted = wr.fill(framed_table(spark, places), spark.read.parquet(places["filling"]), on="t", by="g")
     checkpoint = str(tmp_path / "checkpoint")
     rest = filled(flush=checkpoint)
     assert found.count() > rest.count() > 0
     same(found.unionByName(rest), wanted)
-    assert sum(batch["tuples"] for batch in told) == 1_200
-    assert all(batch["late"] == 0 and batch["dropped"] == 0 for batch in told)
+    assert sum(batch["tuples"] for batch in counts) == 1_200
+    assert all(batch["late"] == 0 and batch["dropped"] == 0 for batch in counts)
 
     stats = wr.buffer_stats(spark, checkpoint).toArrow().to_pylist()
-    assert sum(row["held"] for row in stats) == told[-1]["held"]
+    assert sum(row["held"] for row in stats) == counts[-1]["held"]
     assert all(row["held_mean"] <= row["held_max"] for row in stats)
-    assert sum(row["frames"] for row in stats) > sum(batch["frames"] for batch in told)
+    assert sum(row["frames"] for row in stats) > sum(batch["frames"] for batch in counts)
     assert all(row["at_frames_mean"] <= row["at_frames_max"] <= row["held_max"] for row in stats if row["frames"])
     with pytest.raises(wr.SourceError, match="was written with before=0, but this query uses before=5000000"):
         filled(flush=checkpoint, before="5 seconds").collect()
@@ -139,9 +141,9 @@ def test_a_stream_of_widened_frames_is_aggregated_over_a_stream(spark, places, t
 
 def test_a_table_of_frames_is_filled_from_a_stream(spark, places, tmp_path):
     frames = framed_table(spark, places)
-    found, told = run(wr.fill(frames, stream(spark, places["filling"]), on="t", by="g"), tmp_path / "tagged")
-    # Nothing needs to be held: every frame is known.
-    assert [batch["held"] for batch in told] == [0] * len(told)
+    found, counts = run(wr.fill(frames, stream(spark, places["filling"]), on="t", by="g"), tmp_path / "tagged")
+    # Nothing needs to be held: the frames are a table.
+    assert [batch["held"] for batch in counts] == [0] * len(counts)
     same(found, wr.fill(frames, spark.read.parquet(places["filling"]), on="t", by="g"))
     filled = wr.fill(frames, stream(spark, places["filling"]), on="t", by="g", agg=AGG)
     found, _ = run(filled, tmp_path / "aggregated")
@@ -157,9 +159,9 @@ def test_a_stream_of_frames_is_filled_from_a_table(spark, places, tmp_path):
         frames = wr.frames(stream(spark, places["framed"]), SCHEME, on="t", by="g", fragments=True)
         return wr.fill(frames, history, on="t", by="g", agg=AGG, order_by="text", flush=flush)
 
-    found, told = run(filled(), tmp_path)
-    assert told[0]["held"] == 1_800
-    assert told[-1]["held"] < 900, "what no frame can have any more is forgotten"
+    found, counts = run(filled(), tmp_path)
+    assert counts[0]["held"] == 1_800
+    assert counts[-1]["held"] < 900, "what no frame can have any more is forgotten"
     rest = filled(flush=str(tmp_path / "checkpoint"))
     same(
         found.unionByName(rest),
@@ -176,34 +178,48 @@ def test_frames_from_elsewhere_need_a_watermark_on_their_start(spark, places, tm
     elsewhere = spark.readStream.schema(spark.read.parquet(str(tmp_path / "frames")).schema)
     read = elsewhere.option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "frames"))
     source = stream(spark, places["filling"])
-    with pytest.raises(wr.SpecError, match=r"withWatermark\('start', '1 hour'\)"):
+    with pytest.raises(wr.SpecError, match=r"column 'start' has no watermark.*withWatermark\('start', '1 hour'\)"):
         wr.fill(read, source, on="t", by="g")
     delayed = read.withWatermark("start", "10 minutes")
-    found, told = run(wr.fill(delayed, source, on="t", by="g"), tmp_path / "run")
-    assert sum(batch["late"] for batch in told) == 0
+    found, counts = run(wr.fill(delayed, source, on="t", by="g"), tmp_path / "run")
+    assert sum(batch["late"] for batch in counts) == 0
     rest = wr.fill(delayed, source, on="t", by="g", flush=str(tmp_path / "run" / "checkpoint"))
     wanted = wr.fill(framed_table(spark, places), spark.read.parquet(places["filling"]), on="t", by="g")
     same(found.unionByName(rest), wanted)
 
 
+def test_only_the_unmodified_result_of_frames_or_widen_carries_its_recipe(spark, places):
+    frames = wr.frames(stream(spark, places["framed"]), SCHEME, on="t", by="g")
+    recipe = FrameStream.of(frames)
+    assert recipe is not None
+    assert (recipe.plan.request.scheme, recipe.plan.request.by, recipe.before, recipe.after) == (SCHEME, ("g",), 0, 0)
+    assert recipe.buckets == current_tuning().buckets
+    once = wr.widen(frames, before="30 seconds", after="10 seconds")
+    widened = FrameStream.of(wr.widen(once, before="1 second"))
+    assert widened is not None
+    assert (widened.plan, widened.before, widened.after) == (recipe.plan, 31 * SECOND, 10 * SECOND)
+    for modified in (frames.where("count > 3"), once.select("*"), framed_table(spark, places)):
+        assert FrameStream.of(modified) is None
+
+
 def test_what_cannot_be_filled_in_a_stream_is_refused_before_it_starts(spark, places):
-    tuples = stream(spark, places["framed"])
-    frames = wr.frames(tuples, SCHEME, on="t", by="g")
+    rows = stream(spark, places["framed"])
+    frames = wr.frames(rows, SCHEME, on="t", by="g")
     source = stream(spark, places["filling"])
     bare = spark.readStream.schema(spark.read.parquet(places["filling"]).schema).parquet(places["filling"])
     with pytest.raises(wr.SpecError, match="column 't' has no watermark"):
         wr.fill(frames, bare, on="t", by="g")
     for changed in (frames.where("count > 3"), frames.where("count > 3").withWatermark("start", "1 hour")):
-        with pytest.raises(wr.UnsupportedError, match=r"no longer what wr\.frames or wr.widen gave"):
+        with pytest.raises(wr.UnsupportedError, match=r"no longer the unmodified result of wr\.frames or wr\.widen"):
             wr.fill(changed, source, on="t", by="g")
     with pytest.raises(
-        wr.UnsupportedError, match=r"by: \[\] are not the columns by which the stream was framed, \['g'"
+        wr.UnsupportedError, match=r"by: expected the columns by which the stream was framed, \['g'\], got \[\]"
     ):
         wr.fill(frames, source, on="t")
     ordered = wr.frames(bare, SCHEME, on="t", by="g", ordered=True)
-    with pytest.raises(wr.UnsupportedError, match="framed with ordered=True, without a watermark"):
+    with pytest.raises(wr.UnsupportedError, match="framed with ordered=True, so no watermark shows when"):
         wr.fill(ordered, source, on="t", by="g")
-    narrow = wr.frames(tuples.withColumn("g", tuples.g.cast("int")), SCHEME, on="t", by="g")
+    narrow = wr.frames(rows.withColumn("g", rows.g.cast("int")), SCHEME, on="t", by="g")
     with pytest.raises(wr.TypeMismatchError, match=r"column 'g' is of type int in the frames .* cast it to bigint"):
         wr.fill(narrow, source, on="t", by="g")
     empty = spark.createDataFrame([(1, 0, None, None)], "g long, frame long, start timestamp, end timestamp")

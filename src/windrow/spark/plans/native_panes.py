@@ -22,7 +22,7 @@ def why_not_native_panes(request: WindowQuery) -> str | None:
     """Return why Catalyst alone cannot aggregate the panes, or None if it can."""
     if request.unit != "time":
         return "counted windows need the rows of each group in order"
-    if request.what.using:
+    if request.options.using:
         return "a synopsis needs the rows of each group in order"
     for name, aggregate in request.agg.items():
         if aggregate.spark_sql_state_over(*kinds_of(aggregate, request.types)) is None:
@@ -82,6 +82,6 @@ def _pane_of_float(on: Column, pane: Column) -> Column:
     inside = F.abs(on / pane) <= F.lit(FARTHEST_PANE)
     near = F.floor(F.when(inside, on / pane).otherwise(0.0))
     nearby = F.when(near * pane > on, near - 1).when((near + 1) * pane <= on, near + 1).otherwise(near)
-    advice = " is in no window that 64 bits can count; drop such rows"
+    advice = " is too far from zero for windows, which are numbered with 64 bits; drop such rows"
     refused = F.concat(F.lit("on: "), on.cast("string"), F.lit(advice))
     return F.when(inside, nearby).otherwise(F.raise_error(refused).cast("bigint"))

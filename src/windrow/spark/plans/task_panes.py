@@ -23,9 +23,9 @@ from windrow.spark.sessions import parallelism
 from windrow.spark.sources.parquet import RowGroup, read_row_group
 from windrow.spark.versions import from_arrow_schema
 from windrow.windows.gather import Gatherer
+from windrow.windows.pane_table import PaneHeap, panes_schema, panes_table
 from windrow.windows.query import WindowQuery
 from windrow.windows.ranges import PaneKeys
-from windrow.windows.slider import PaneHeap, panes_schema, panes_table
 
 
 def scanned_windows(scan: ScanSource, request: WindowQuery, schema: StructType) -> DataFrame:

@@ -37,7 +37,7 @@ def _combine(request: WindowQuery) -> MapInArrow:
     def combine(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         slider = Slider(request, Directory(request.by_types))
         for table in in_larger_tables(batches, request.tuning):
-            slider.add(*slider.read(table))
+            slider.add_table(table)
             yield from in_batches(slider.report(slider.latest()))
         yield from in_batches(slider.report(slider.latest(), final=True))
 
@@ -55,7 +55,7 @@ def _combine_pieces(request: WindowQuery) -> MapInArrow:
     def combine(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _, pieces in groupby(pieces_in(batches), key=lambda piece: piece[0]):
             slider = Slider(request, Directory(request.by_types))
-            slider.add(*slider.read(pa.concat_tables(table for *_, data in pieces for table in unpack(data))))
+            slider.add_table(pa.concat_tables(table for *_, data in pieces for table in unpack(data)))
             yield from in_batches(slider.report(slider.latest(), final=True))
 
     return combine
@@ -74,7 +74,7 @@ def _slide_sorted(request: WindowQuery, layout: Layout) -> MapInArrow:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reader = Reader(request, layout)
         slider = Slider(request, reader.directory)
-        gatherer = Gatherer(request, slider.kept, reader.directory)
+        gatherer = Gatherer(request, slider.synopsis_windows, reader.directory)
         for table in whole_instants(in_larger_tables(batches, request.tuning), layout.on, request.clock):
             slider.add(*gatherer.gather(read_in_order(reader, table)))
             yield from in_batches(slider.report(gatherer.past(slider.latest())))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (
     ByteType,
@@ -21,10 +20,10 @@ from pyspark.sql.types import (
 )
 
 from windrow.aggregates import AggregateFunction
-from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.errors import SpecError, TypeMismatchError
 from windrow.rows.clock import Clock
-from windrow.spark.resolve.columns import Columns, arrow_type, check_aggregates, check_distinct, check_keys
+from windrow.rows.roles import Roles
+from windrow.spark.resolve.columns import Columns, arrow_type, check_distinct, resolve_roles
 from windrow.spark.resolve.nulls import count_rows, drop_lacking, may_lack, refuse_nulls
 from windrow.spark.versions import from_arrow_type
 
@@ -34,84 +33,78 @@ FRAME_NEEDS = "a frame needs its group, its number, its start and its end"
 
 
 @dataclass(frozen=True)
-class FillQuery:
-    """A resolved call of `fill`: the columns of both tables by role, and the types in which they are compared."""
+class FrameRoles:
+    """The columns of the frames by role, spelled as in the table."""
 
-    on: str
+    by: tuple[str, ...]
+    number: str
     start: str
     end: str
-    frame: str
+
+
+@dataclass(frozen=True)
+class FillQuery:
+    """A resolved call of `fill`: the columns of both sides by role, and the types in which they are compared."""
+
+    source: Roles
+    frames: FrameRoles
     time: DataType
-    frame_keys: tuple[str, ...]
-    tuple_keys: tuple[str, ...]
+    """The common type of `on`, `start` and `end`."""
     key_types: tuple[DataType, ...]
-    order_by: tuple[str, ...]
-    agg: dict[str, AggregateFunction]
-    types: dict[str, pa.DataType] = field(compare=False)
+    """The common types of the `by` columns."""
+
+    @property
+    def agg(self) -> dict[str, AggregateFunction]:
+        """The aggregates, by the name of the result; without any, rows are tagged."""
+        return self.source.agg
 
     @property
     def clock(self) -> Clock:
         """The clock of `on`, `start` and `end`."""
-        return Clock.of(arrow_type(StructField(self.on, self.time), self.on), self.on)
-
-    @property
-    def accumulators(self) -> list[Accumulator]:
-        """The accumulators of the aggregates."""
-        return [Accumulator.of(aggregate, self.types) for aggregate in self.agg.values()]
-
-    @property
-    def values(self) -> list[str | None]:
-        """The columns that the aggregates read, in order; None for a count of rows."""
-        return [name for aggregate in self.agg.values() for name in aggregate.columns or (None,)]
+        return Clock.of(arrow_type(StructField(self.source.on, self.time), self.source.on), self.source.on)
 
 
-def meet(
-    framed: DataFrame,
-    tuples: DataFrame,
+def resolve_fill(
+    frames: DataFrame,
+    source: DataFrame,
     on: str,
     by: str | Sequence[str] | None,
     agg: Mapping[str, AggregateFunction] | None,
     order_by: str | Sequence[str] | None,
 ) -> FillQuery:
-    """Resolve the arguments, or raise an error that says what is wrong with them."""
-    left, right = Columns(framed), Columns(tuples)
-    on = right.find(on, "on")
-    keys = right.find_all(by, "by")
-    ties = right.find_all(order_by, "order_by")
-    aggregates = check_aggregates(agg)
-    if agg is not None and not aggregates:
-        raise SpecError("agg: {} has no aggregate; give at least one, or leave agg out to have the tuples tagged")
-    for name, aggregate in aggregates.items():
-        for read in aggregate.columns:
-            right.find(read, f"agg {name!r}")
-    frame_keys = left.find_all(by, "by (in frames)")
-    start, end, frame = (left.find(name, "frames") for name in ("start", "end", "frame"))
-    if aggregates:
-        check_distinct([*left.names, *aggregates], "the result")
-    else:
-        check_distinct([*right.names, "frame"], "the result")
-    types = right.arrow_types([on, *keys, *ties, *(c for a in aggregates.values() for c in a.columns)])
-    check_keys(types, keys)
-    check_keys(types, ties, "order_by")
-    Clock.of(types[on], on)
-    travelling = left if aggregates else right
-    travelling.arrow_types(travelling.names)
-    framed_types, tuple_types = ({f.name: f.dataType for f in df.schema.fields} for df in (framed, tuples))
-    _check_frame(framed_types[frame])
-    time = _common_time(tuple_types[on], on, {name: framed_types[name] for name in (start, end)})
-    key_types = tuple(
-        _common_key(name, framed_types[theirs], tuple_types[name])
-        for name, theirs in zip(keys, frame_keys, strict=True)
+    """Return the query for filling, or raise an error that says what is wrong with the arguments."""
+    roles = resolve_roles(source, on, by, agg, order_by)
+    if agg is not None and not roles.agg:
+        raise SpecError("agg: {} has no aggregate; pass at least one, or omit agg to tag the rows")
+    columns = Columns(frames)
+    frame_roles = FrameRoles(
+        columns.find_all(by, "by (in frames)"),
+        *(columns.find(name, "frames") for name in ("frame", "start", "end")),
     )
-    meeting = FillQuery(on, start, end, frame, time, frame_keys, keys, key_types, ties, aggregates, types)
-    _ = meeting.accumulators
-    return meeting
+    check_distinct([*frames.columns, *roles.agg] if roles.agg else [*source.columns, "frame"], "the result")
+    # The columns of the result pass through Arrow, so all of them must have an Arrow type.
+    result_side = columns if roles.agg else Columns(source)
+    result_side.arrow_types(result_side.names)
+    _ = roles.accumulators
+    return _with_common_types(frames, source, roles, frame_roles)
 
 
-def _check_frame(kind: DataType) -> None:
+def _with_common_types(frames: DataFrame, source: DataFrame, roles: Roles, frame_roles: FrameRoles) -> FillQuery:
+    in_frames, in_source = ({f.name: f.dataType for f in df.schema.fields} for df in (frames, source))
+    _check_number(in_frames[frame_roles.number])
+    bounds = {name: in_frames[name] for name in (frame_roles.start, frame_roles.end)}
+    time = _common_time(in_source[roles.on], roles.on, bounds)
+    key_types = tuple(
+        _common_key(name, in_frames[in_frame], in_source[name])
+        for name, in_frame in zip(roles.by, frame_roles.by, strict=True)
+    )
+    return FillQuery(roles, frame_roles, time, key_types)
+
+
+def _check_number(kind: DataType) -> None:
     if not isinstance(kind, INTEGERS):
         raise TypeMismatchError(
-            f"frames: column 'frame' is of type {kind.simpleString()}; it must be the frame's number, an integer"
+            f"frames: column 'frame' is of type {kind.simpleString()}; expected an integer, the number of the frame"
         )
 
 
@@ -127,12 +120,12 @@ def _common_time(on_type: DataType, on: str, bounds: Mapping[str, DataType]) -> 
     return common
 
 
-def _common_key(name: str, framed: DataType, tuples: DataType) -> DataType:
-    common = _common([framed, tuples], mixed=False)
+def _common_key(name: str, in_frames: DataType, in_source: DataType) -> DataType:
+    common = _common([in_frames, in_source], mixed=False)
     if common is None:
         raise TypeMismatchError(
-            f"by: column {name!r} is of type {framed.simpleString()} in the frames and of type {tuples.simpleString()} "
-            f"in the source; cast one to the type of the other"
+            f"by: column {name!r} is of type {in_frames.simpleString()} in the frames and of type "
+            f"{in_source.simpleString()} in the source; cast one to the type of the other"
         )
     if isinstance(common, StringType) and not common.isUTF8BinaryCollation():
         raise TypeMismatchError(f"by: column {name!r} is of type {common.simpleString()}; cast it to a plain string")
@@ -149,38 +142,37 @@ def _common(kinds: Sequence[DataType], mixed: bool) -> DataType | None:
     return DoubleType() if all(isinstance(kind, numbers) for kind in kinds) else None
 
 
-def settle(framed: DataFrame, tuples: DataFrame, meeting: FillQuery, nulls_on: str) -> DataFrame:
+def settle(frames: DataFrame, source: DataFrame, query: FillQuery, nulls_on: str) -> DataFrame:
     """Reject frames with nulls, apply the policy to rows with nulls, and return the remaining rows.
 
     For streams, this happens when the rows arrive.
     """
-    if not framed.isStreaming:
-        _refuse_frames(framed, meeting)
-    return tuples if tuples.isStreaming else _settle_tuples(tuples, meeting, nulls_on)
+    if not frames.isStreaming:
+        _refuse_frames(frames, query.frames)
+    return source if source.isStreaming else _settle_rows(source, query.source, nulls_on)
 
 
-def _refuse_frames(framed: DataFrame, meeting: FillQuery) -> None:
-    names = [*meeting.frame_keys, meeting.frame, meeting.start, meeting.end]
-    lacking = may_lack(framed, names, Columns(framed).arrow_types(names))
+def _refuse_frames(frames: DataFrame, roles: FrameRoles) -> None:
+    names = [*roles.by, roles.number, roles.start, roles.end]
+    lacking = may_lack(frames, names, Columns(frames).arrow_types(names))
     if lacking:
-        counts = {f"frames: column {name!r}": n for name, n in count_rows(framed, lacking).items()}
+        counts = {f"frames: column {name!r}": n for name, n in count_rows(frames, lacking).items()}
         refuse_nulls(counts, FRAME_NEEDS)
 
 
-def _settle_tuples(tuples: DataFrame, meeting: FillQuery, nulls_on: str) -> DataFrame:
-    lacking = may_lack(tuples, [meeting.on, *meeting.tuple_keys], meeting.types)
+def _settle_rows(source: DataFrame, roles: Roles, nulls_on: str) -> DataFrame:
+    lacking = may_lack(source, [roles.on, *roles.by], roles.types)
     if not lacking:
-        return tuples
-    return drop_lacking(tuples, lacking, count_rows(tuples, lacking), meeting.on, nulls_on)
+        return source
+    return drop_lacking(source, lacking, count_rows(source, lacking), roles.on, nulls_on)
 
 
-def aggregate_fields(tuples: DataFrame, meeting: FillQuery) -> list[StructField]:
-    """Return the result columns of the aggregates. One that returns values of its column keeps its type."""
-    columns = Columns(tuples)
-    kept = {f.name: f.dataType for f in tuples.schema.fields}
+def aggregate_fields(source: DataFrame, roles: Roles) -> list[StructField]:
+    """Return the result columns of the aggregates. One that returns values of its column has that column's type."""
+    columns = Columns(source)
     fields = []
-    for (name, aggregate), accumulator in zip(meeting.agg.items(), meeting.accumulators, strict=True):
-        same = aggregate.columns and accumulator.result == meeting.types[aggregate.column]
-        kind = kept[columns.find(aggregate.column, "agg")] if same else from_arrow_type(accumulator.result)
+    for (name, aggregate), accumulator in zip(roles.agg.items(), roles.accumulators, strict=True):
+        same = aggregate.columns and accumulator.result == roles.types[aggregate.column]
+        kind = columns.field(aggregate.column, "agg").dataType if same else from_arrow_type(accumulator.result)
         fields.append(StructField(name, kind, True))
     return fields

@@ -13,10 +13,7 @@ from windrow.errors import SpecError, is_one_of, quoted
 from windrow.planner.auto import choose
 from windrow.planner.model import current_model, shipped_model
 from windrow.spark.arguments import check_switch
-from windrow.spark.resolve.columns import (
-    check_distinct,
-    resolve_roles,
-)
+from windrow.spark.resolve.columns import check_distinct, resolve_roles
 from windrow.windows import Keep, Window
 from windrow.windows.query import WindowOptions, WindowQuery
 
@@ -44,54 +41,55 @@ def resolve_windows(
     for option, value in (("empty", empty), ("only_changed", only_changed)):
         check_switch(value, option)
     roles = resolve_roles(df, on, by, agg, order_by)
-    asked = named_synopses(using, roles.agg)
-    kinds = WindowOptions(
-        *named_windows(windows), empty, only_changed, {name: k for name, k in asked.items() if k is not None}
-    )
-    slide = WindowQuery(kinds, roles)
-    if not slide.agg:
-        raise SpecError("agg: windows without an aggregate tell nothing; give one such as {'cars': wr.sum('volume')}")
-    slide.check()
+    requested = named_synopses(using, roles.agg)
+    synopses = {name: keep for name, keep in requested.items() if keep is not None}
+    options = WindowOptions(*named_windows(windows), empty, only_changed, synopses)
+    query = WindowQuery(options, roles)
+    if not query.agg:
+        raise SpecError("agg: wr.slide requires at least one aggregate, e.g. {'cars': wr.sum('volume')}")
+    query.check()
     # A restarted stream must make the same choice, even if the model has been recalibrated in the meantime.
-    chosen = choose(slide, shipped_model if df.isStreaming else current_model, asked if sorts else slide.agg)
+    model = shipped_model if df.isStreaming else current_model
+    chosen = choose(query, model, requested if sorts else query.agg)
     keeps = {name: choice.keep for name, choice in chosen.items() if choice.keep is not None}
     if keeps:
-        slide = replace(slide, what=replace(kinds, using={**kinds.using, **keeps}))
-        slide.check()
-    check_distinct([*slide.by, *(name for name, _ in slide.leading), *slide.agg], "the result")
-    _ = slide.schema
-    told = [f"{name!r} is kept by {keep.synopsis}, as asked for" for name, keep in kinds.using.items()]
-    return slide, (*told, *(choice.reason for choice in chosen.values()))
+        query = replace(query, what=replace(options, using={**options.using, **keeps}))
+        query.check()
+    check_distinct([*query.by, *(name for name, _ in query.leading), *query.agg], "the result")
+    _ = query.schema
+    reasons = [f"{name!r} is kept by {keep.synopsis}, as requested" for name, keep in options.using.items()]
+    return query, (*reasons, *(choice.reason for choice in chosen.values()))
 
 
 def named_windows(windows: Any) -> tuple[dict[str, Window], bool]:
     """Return the windows by name, and whether the result shows the names: it does not for a single window."""
     if isinstance(windows, Window):
         return {repr(windows): windows}, False
-    listed = isinstance(windows, Sequence) and not isinstance(windows, str)
-    given = [*windows.values()] if isinstance(windows, Mapping) else [*windows] if listed else []
-    if not given or not all(isinstance(window, Window) for window in given):
+    is_list = isinstance(windows, Sequence) and not isinstance(windows, str)
+    specs = [*windows.values()] if isinstance(windows, Mapping) else [*windows] if is_list else []
+    if not specs or not all(isinstance(spec, Window) for spec in specs):
         raise SpecError(
-            f"windows: {quoted(windows)} is no kind of window; give one such as wr.Sliding('1 hour', "
-            "every='1 minute'), a list of them, or a dict from name to window"
+            "windows: expected a window spec, e.g. wr.Sliding('1 hour', every='1 minute'), a list of them, or a dict "
+            f"from name to spec, got {quoted(windows)}"
         )
-    named = dict(windows) if isinstance(windows, Mapping) else {repr(window): window for window in given}
-    if len(named) < len(given):
-        raise SpecError("windows: there is one twice; give each kind once")
+    named = dict(windows) if isinstance(windows, Mapping) else {repr(spec): spec for spec in specs}
+    if len(named) < len(specs):
+        raise SpecError(f"windows: expected each window spec once, got {quoted(windows)}")
     for name in named:
         if not isinstance(name, str) or not name:
-            raise SpecError(f"windows: {quoted(name)} is no name for a kind of window")
+            raise SpecError(f"windows: expected a name for each window spec, got {quoted(name)}")
     return named, True
 
 
 def named_synopses(using: Any, agg: Mapping[str, AggregateFunction]) -> dict[str, Keep | None]:
     """Return the requested synopsis per aggregate, or None for panes. Aggregates left to the planner are absent."""
-    asked = using if isinstance(using, Mapping) else dict.fromkeys(agg, using)
-    for name in asked:
+    requested = using if isinstance(using, Mapping) else dict.fromkeys(agg, using)
+    for name in requested:
         if name not in agg:
-            raise SpecError(f"using: {quoted(name)} is none of the aggregates {', '.join(map(repr, agg))}")
+            names = ", ".join(map(repr, agg))
+            raise SpecError(f"using: expected the name of an aggregate, got {quoted(name)}; available: {names}")
     return {
         name: keep if keep is None or isinstance(keep, Keep) else Keep(keep)
-        for name, keep in asked.items()
+        for name, keep in requested.items()
         if not is_one_of(keep, (AUTO,))
     }
