@@ -334,9 +334,9 @@ def test_only_what_is_not_requested_is_chosen(spark, landed):
     df = spark.read.parquet(landed)
     arguments: dict[str, Any] = {"on": "t", "by": "g", "agg": {"m": wr.median("x"), "q": wr.quantile("x", 0.9)}}
     text = str(wr.explain(df, wr.Rows(2_000), **arguments, using={"m": None, "q": wr.Keep("ArasuMankuFixed", eps=0.1)}))
-    assert "'q' is kept by ArasuMankuFixed, as requested" in text
-    assert "'m' is kept" not in text
-    assert "'m' is kept by Ordered" in str(wr.explain(df, wr.Rows(2_000), **arguments, using={"q": None}))
+    assert "'q' is stored in ArasuMankuFixed, as requested" in text
+    assert "'m' is stored" not in text
+    assert "'m' is stored in Ordered" in str(wr.explain(df, wr.Rows(2_000), **arguments, using={"q": None}))
 
 
 def test_a_plan_that_does_not_sort_leaves_nothing_to_choose(spark, landed):

@@ -275,7 +275,7 @@ class LargestProduct(wr.AggregateFunction):
 
     @property
     def columns(self):
-        return (self.column, "x")
+        return (self.column, "g")
 
     @staticmethod
     def zero():

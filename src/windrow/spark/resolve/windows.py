@@ -57,7 +57,7 @@ def resolve_windows(
         query.check()
     check_distinct([*query.by, *(name for name, _ in query.leading), *query.agg], "the result")
     _ = query.schema
-    reasons = [f"{name!r} is kept by {keep.synopsis}, as requested" for name, keep in options.using.items()]
+    reasons = [f"{name!r} is stored in {keep.synopsis}, as requested" for name, keep in options.using.items()]
     return query, (*reasons, *(choice.reason for choice in chosen.values()))
 
 

@@ -224,10 +224,10 @@ def roll_ranks(ranked: Any, times: Any, held: int, rank: Any, length: int, phi: 
                     head += 1
             key = np.int64(0)
             if head < i:
-                rank = place_of(phi, i - head)
-                more = rank - below
+                target = place_of(phi, i - head)
+                more = target - below
                 p = ahead(words, used, p, more) if more >= 0 else behind(words, used, p, -more)
-                below, key = rank, ranked[p]
+                below, key = target, ranked[p]
             give(due, key, i - head)
         if i == ranked.size:
             break
