@@ -108,6 +108,13 @@ def test_sql(spark, mine, folder):
         "agg => map('reach', 'reach(x)'))"
     )
     assert rows_of(frames.toArrow()) == FRAMES * 2
+    windows = spark.sql(
+        "SELECT * FROM slide_windows(TABLE(outside_rows), on => 'k', by => 'g', length => '4 rows', every => '1 row', "
+        "agg => map('m', 'mean(x)', 'r', 'reach(x)'), using => 'Notebook')"
+    )
+    query = {"on": "k", "by": "g", "agg": {"m": wr.mean("x")}}
+    expected = wr.slide(spark.table("outside_rows"), wr.Rows(4), **query, using=None)
+    assert means_of(windows.toArrow()) == pytest.approx(means_of(expected.toArrow()))
 
 
 def test_the_command_line_by_import(spark, mine, folder, tmp_path, capsys):

@@ -158,7 +158,8 @@ def plan_slide(
     return PlanChoice(choice.plan, (*choice.reasons, *storage)), result
 
 
-def _schema(df: DataFrame, request: WindowQuery) -> StructType:
+def windows_schema(df: DataFrame, request: WindowQuery) -> StructType:
+    """Return the columns of the result."""
     never_null = {*request.by, *(name for name, _ in request.leading)}
     return spark_schema(df, request, request.schema, ("start", "end"), never_null)
 
@@ -166,7 +167,7 @@ def _schema(df: DataFrame, request: WindowQuery) -> StructType:
 def _tabled(
     source: DataFrame | ParquetSource, df: DataFrame, request: WindowQuery, nulls_on: str, plan: str
 ) -> tuple[PlanChoice, DataFrame]:
-    schema = _schema(df, request)
+    schema = windows_schema(df, request)
     share = f"panes of {request.pane_text}"
     rejected: list[str] = []
     if plan in ("auto", "scan"):
@@ -211,5 +212,5 @@ def _streamed(
     due = "their group has a row past them" if options.ordered else f"the watermark of {request.on!r} is past them"
     waits = "" if request.commutes or options.ordered else "; rows are buffered until then, since their order matters"
     reason = f"a stream: rows are added to their panes, and windows are reported when {due}{waits}"
-    schema = with_late(_schema(df, request), df, request, options)
+    schema = with_late(windows_schema(df, request), df, request, options)
     return PlanChoice("stream", (reason,)), in_stream(df, SlidePlan, request, schema, options, nulls_on)

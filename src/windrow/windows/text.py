@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from windrow.errors import SpecError, quoted
 from windrow.rows.text import as_duration
@@ -23,16 +24,30 @@ def as_window(text: str, option: str) -> Window:
     match = WINDOW.fullmatch(text) if len(text) <= 1_000 else None
     if match is None:
         raise SpecError(f"{option}: expected a window, e.g. '1 hour every 1 minute'; got {quoted(text)}")
-    length, every = match["length"], match["every"]
-    rows = ROWS.fullmatch(length)
-    step = ROWS.fullmatch(every) if every else rows
-    if bool(rows) != bool(step):
+    every = match["every"] and as_duration(match["every"], option)
+    return make_window(as_duration(match["length"], option), every, option)
+
+
+def make_window(length: Any, every: Any, option: str) -> Window:
+    """Return the window of a length and a step, or consecutive windows if there is no step.
+
+    Both are durations, numbers if `on` is numeric, or texts such as `100 rows`.
+
+    >>> make_window("100 rows", None, "length"), make_window(60, 5, "length")
+    (Rows(100, every=100), Sliding(60, every=5))
+    """
+    rows, step = _rows(length), _rows(length if every is None else every)
+    if (rows is None) != (step is None):
         raise SpecError(
             f"{option}: expected length and step both in time or both in rows, e.g. '100 rows every 10 rows'; "
-            f"got {quoted(text)}"
+            f"got {quoted(length)} every {quoted(every)}"
         )
-    if rows and step:
-        return Rows(int(rows["n"]), every=int(step["n"]))
-    if every is None:
-        return Tumbling(as_duration(length, option))
-    return Sliding(as_duration(length, option), as_duration(every, option))
+    if rows is not None and step is not None:
+        return Rows(rows, every=step)
+    return Tumbling(length) if every is None else Sliding(length, every)
+
+
+def _rows(value: Any) -> int | None:
+    """Return the number of rows in a text such as `100 rows`, or None for other values."""
+    match = ROWS.fullmatch(value.strip()) if isinstance(value, str) else None
+    return None if match is None else int(match["n"])

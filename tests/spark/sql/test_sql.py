@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import fields
 from decimal import Decimal
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -18,7 +19,7 @@ from sweeps import long, sweep
 from windrow.errors import SpecError, WindrowError
 from windrow.framing.schemes import SCHEMES
 from windrow.spark.sql import functions
-from windrow.spark.sql.arguments import TableFunction
+from windrow.spark.sql.arguments import frames_function
 from windrow.tuning import tuned
 
 pytestmark = pytest.mark.spark
@@ -124,7 +125,7 @@ def test_a_call_finds_the_frames_of_python(spark, readings, name):
 def test_every_option_of_a_scheme_is_an_argument_in_sql():
     assert {kind for kind in SCHEMES if kind.main_option() is None} == {wr.Custom}
     for kind in set(SCHEMES) - {wr.Custom}:
-        assert {field.name for field in fields(kind)} <= set(TableFunction(kind).options)
+        assert {field.name for field in fields(kind)} <= set(frames_function(kind).arguments)
 
 
 def test_without_groups_all_tuples_are_one(spark, readings):
@@ -242,7 +243,7 @@ def arguments(**options) -> dict[str, AnalyzeArgument]:
 def test_any_cut_of_the_rows_gives_the_same_frames():
     """In one process, since Spark analyzes a call in a process of its own."""
     schema = AnalyzeArgument(StructType.fromDDL("t bigint, x double"), None, True, False)
-    delta_frames = functions.handler_of(wr.Delta)
+    delta_frames = functions.frames_handler(wr.Delta)
     rows = [(i // 4, float((7 * i) % 5)) for i in range(60)]
 
     def found(cut: int) -> list:
@@ -255,6 +256,30 @@ def test_any_cut_of_the_rows_gives_the_same_frames():
     assert len(whole) > 20
     for cut in (1, 3, 7, 59):
         assert found(cut) == whole
+
+
+WINDOWS: dict[str, tuple[str, wr.Window, Any]] = {
+    "sliding": ("length => 20, every => 5", wr.Sliding(20, every=5), None),
+    "tumbling": ("length => 10", wr.Tumbling(10), None),
+    "rows": ("length => '8 rows', every => '2 rows'", wr.Rows(8, every=2), None),
+    "a synopsis": ("length => 20, every => 5, using => 'TwoStacks'", wr.Sliding(20, every=5), "TwoStacks"),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_are_those_of_slide(spark, readings, name):
+    arguments, window, using = WINDOWS[name]
+    query = {"on": "t", "by": "g", "order_by": ["x", "v"], "agg": {"a": wr.sum("v"), "b": wr.mean("x")}}
+    expected = wr.slide(readings, window, **query, using=using).toArrow()
+    windows = spark.sql(
+        "SELECT * FROM slide_windows(TABLE(readings), on => 't', by => 'g', order_by => array('x', 'v'), "
+        f"agg => map('a', 'sum(v)', 'b', 'mean(x)'), {arguments})"
+    ).toArrow()
+    order = [("g", "ascending"), ("end", "ascending"), ("start", "ascending"), ("a", "ascending")]
+    assert windows.schema.names == expected.schema.names
+    assert windows.sort_by(order).to_pylist() == [
+        pytest.approx(row, nan_ok=True) for row in expected.sort_by(order).to_pylist()
+    ]
 
 
 MISTAKES: dict[str, tuple[str, list[str]]] = {
@@ -306,6 +331,15 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     "predicate that is no condition": ("threshold_frames(T, on => 't', predicate => 'x + 1')", ["'x + 1'", "double"]),
     "predicate that cannot be read": ("threshold_frames(T, on => 't', predicate => 'x <')", ["'x <'"]),
     "predicate of an aggregate": ("threshold_frames(T, on => 't', predicate => 'sum(x) > 1')", ["aggregate"]),
+    "windows without aggregates": ("slide_windows(T, on => 't', length => 5)", ["slide_windows requires agg", "map("]),
+    "a step in rows": (
+        "slide_windows(T, on => 't', length => 5, every => '2 rows', agg => map('n', 'count()'))",
+        ["length", "both in time or both in rows"],
+    ),
+    "an unknown synopsis": (
+        "slide_windows(T, on => 't', length => 5, agg => map('n', 'count()'), using => 'Magic')",
+        ["unknown synopsis 'Magic'", "TwoStacks"],
+    ),
     "predicate of chance": ("threshold_frames(T, on => 't', predicate => 'x > rand()')", ["not deterministic"]),
 }  # fmt: skip
 
@@ -338,7 +372,7 @@ def test_the_sentence_is_that_of_python(spark, readings):
         spark.sql("SELECT * FROM threshold_frames(TABLE(readings), on => 't', by => 'lane', predicate => 'x > 0')")
     assert f": {wanted.value} SQLSTATE" in str(caught.value)
     with pytest.raises(PySparkValueError, match="gap_frames expects a table"):
-        functions.handler_of(wr.Gap).analyze()
+        functions.frames_handler(wr.Gap).analyze()
 
 
 ONLY_SPARK = ["upper(text)", "null", "slow(x)", "upper(pace) = 1", "x in (1,,2)"]

@@ -11,7 +11,7 @@ from pyspark.sql.types import CalendarIntervalType, IntegerType, StringType, Str
 from pyspark.sql.udtf import AnalyzeArgument
 
 import windrow as wr
-from windrow.spark.sql.functions import handler_of
+from windrow.spark.sql.functions import frames_handler
 
 TABLE = AnalyzeArgument(StructType().add("t", IntegerType()), None, isTable=True, isConstantExpression=False)
 ON = AnalyzeArgument(StringType(), "t", isTable=False, isConstantExpression=True)
@@ -21,7 +21,7 @@ ON = AnalyzeArgument(StringType(), "t", isTable=False, isConstantExpression=True
 def test_an_interval_of_months_is_refused_with_what_would_be_right(kind) -> None:
     gap = AnalyzeArgument(kind, 1, isTable=False, isConstantExpression=True)
     with pytest.raises(PySparkValueError, match=r"gap: expected a text such as '30 days' .* no fixed length"):
-        handler_of(wr.Gap).analyze(TABLE, on=ON, gap=gap)
+        frames_handler(wr.Gap).analyze(TABLE, on=ON, gap=gap)
 
 
 @pytest.mark.parametrize("analyses", [True, False])

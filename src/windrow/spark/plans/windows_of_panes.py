@@ -19,7 +19,7 @@ from windrow.spark.plans.pieces import in_order
 from windrow.spark.plans.shuffle import select_rows
 from windrow.spark.sessions import ROWS_PER_BATCH
 from windrow.state.arrow import unpack
-from windrow.windows.gather import Gatherer
+from windrow.windows.in_order import WindowsInOrder
 from windrow.windows.query import WindowQuery
 from windrow.windows.slider import Slider
 
@@ -73,12 +73,10 @@ def _slide_sorted(request: WindowQuery, layout: Layout) -> MapInArrow:
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reader = Reader(request, layout)
-        slider = Slider(request, reader.directory)
-        gatherer = Gatherer(request, slider.synopsis_windows, reader.directory)
+        windows = WindowsInOrder(request, reader.directory)
         for table in whole_instants(in_larger_tables(batches, request.tuning), layout.on, request.clock):
-            slider.add(*gatherer.gather(read_in_order(reader, table)))
-            yield from in_batches(slider.report(gatherer.past(slider.latest())))
-        yield from in_batches(slider.report(gatherer.past(slider.latest()), final=True))
+            yield from in_batches(windows.add(read_in_order(reader, table)))
+        yield from in_batches(windows.finish())
 
     return run
 

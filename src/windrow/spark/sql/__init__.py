@@ -1,4 +1,4 @@
-"""Frames in SQL: table functions that Spark runs in Python."""
+"""Frames and windows in SQL: table functions that Spark runs in Python."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from windrow.framing.schemes import SCHEME_REGISTRY
 from windrow.spark.arguments import check_spark
 from windrow.spark.modules import import_modules
 from windrow.spark.sessions import check_session
-from windrow.spark.sql.functions import handler_of
+from windrow.spark.sql.functions import frames_handler, windows_handler
 
 __all__ = ["register_sql"]
 
 
 def register_sql(spark: SparkSession, modules: Sequence[str] = ()) -> None:
-    """Register table functions that make frames available in the SQL of a session.
+    """Register table functions that make frames and windows available in the SQL of a session.
 
     Parameters
     ----------
     spark
         The session; Spark Connect works too. The workers' Python needs Windrow.
     modules
-        Modules with schemes and aggregates of your own, as dotted names or paths of `.py` files. A scheme
+        Modules with schemes, aggregates and synopses of your own, as dotted names or paths of `.py` files. A scheme
         `CountRuns` becomes the function `count_runs_frames`, an aggregate `Span` the call `span(speed)`. The modules
         are sent to the workers. Those of installed packages that declare entry points need not be named here.
 
@@ -41,8 +41,14 @@ def register_sql(spark: SparkSession, modules: Sequence[str] = ()) -> None:
         aggregate_frames(TABLE(t), aggregate =>, op =>, limit =>, ...)
         gap_frames(TABLE(t), gap =>, ...)
 
-    The dots stand for the common options `on`, `by`, `order_by`, `agg`, `max_gap` and `nulls`. Options have the same
-    meaning as in Python and must be constants:
+    And one returns the windows of `wr.slide`:
+
+        slide_windows(TABLE(t), length =>, every =>, using =>, eps =>, delta =>, ...)
+
+    `length => '1 hour', every => '1 minute'` makes windows of time, `length => '100 rows'` windows of rows.
+
+    The dots stand for the common options `on`, `by`, `order_by`, `agg` and, for frames, `max_gap` and `nulls`. Options
+    have the same meaning as in Python and must be constants:
 
     - Columns are strings: `'road'`, `'road, lane'` or `array('road', 'lane')`.
     - Durations are strings, intervals or numbers.
@@ -82,7 +88,8 @@ def register_sql(spark: SparkSession, modules: Sequence[str] = ()) -> None:
     import_modules(modules, "modules")
     for name, kind in SCHEME_REGISTRY.classes().items():
         if kind.main_option() is not None:
-            spark.udtf.register(f"{name}_frames", _table_function(spark, handler_of(kind)))
+            spark.udtf.register(f"{name}_frames", _table_function(spark, frames_handler(kind)))
+    spark.udtf.register("slide_windows", _table_function(spark, windows_handler()))
 
 
 def _table_function(spark: SparkSession, handler: type) -> UserDefinedTableFunction:

@@ -1,11 +1,11 @@
-"""Turn the arguments of a SQL call into a scheme, aggregates and columns, or raise an error that says what is wrong."""
+"""Table functions and their arguments: parsed, or rejected with an error that says what is wrong."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -16,62 +16,81 @@ from windrow.aggregates import AggregateFunction
 from windrow.aggregates.text import AGGREGATE_REGISTRY, as_aggregates
 from windrow.errors import SpecError
 from windrow.framing.schemes import Scheme
+from windrow.framing.schemes.text import TextOption
 from windrow.rows.text import as_columns
+from windrow.synopses import SYNOPSIS_REGISTRY, Synopsis
 
 ANALYSER = "pyspark.sql.worker.analyze_udtf"
 """The program in which Spark runs `analyze`."""
 
 OF_EVERY_CALL = ("on", "by", "order_by", "agg")
-"""The arguments of every table function; each also has those of its scheme."""
+"""The arguments of every table function."""
 
 
 @dataclass(frozen=True)
 class TableFunction:
-    """The table function of a scheme. Its arguments are those that the scheme declares."""
+    """A table function: its name in SQL, and the arguments of its own.
 
-    kind: type[Scheme]
+    Spark calls `analyze` in another process, which has not imported the user's modules, so it carries their classes.
+    """
+
+    name: str
+    declared: Mapping[str, TextOption]
+    required: tuple[str, ...]
     aggregates: tuple[type[AggregateFunction], ...] = ()
-    """Aggregates of imported modules. Spark calls `analyze` in another process, which has not imported them."""
+    synopses: tuple[type[Synopsis], ...] = ()
 
     @property
-    def name(self) -> str:
-        """The name in SQL."""
-        return f"{self.kind.name()}_frames"
-
-    @property
-    def options(self) -> list[str]:
+    def arguments(self) -> list[str]:
         """The names of all arguments after the table."""
-        return list(dict.fromkeys(["on", *self.kind.required(), *OF_EVERY_CALL, *self.kind.text_options()]))
+        return list(dict.fromkeys(["on", *self.required, *OF_EVERY_CALL, *self.declared]))
 
     @property
     def example(self) -> str:
         """An example call, for errors."""
-        declared = self.kind.text_options()
-        required = {name: declared[name].sql_example for name in self.kind.required()}
+        required = {name: self.declared[name].sql_example for name in self.required if name in self.declared}
         arguments = ", ".join(f"{name} => {value}" for name, value in {"on": "'ts'", **required}.items())
-        return f"{self.name}(TABLE(readings), {arguments})"
+        agg = ", agg => map('cars', 'sum(volume)')" if "agg" in self.required else ""
+        return f"{self.name}(TABLE(readings), {arguments}{agg})"
 
-    def make_scheme(self, options: Mapping[str, Any]) -> Scheme:
-        """Return the scheme of a call."""
-        declared = self.kind.text_options()
-        return self.kind(
-            **{
-                name: value if declared[name].typed else declared[name].parse(value, name)
-                for name, value in options.items()
-            }
-        )
+    def parse(self, name: str, value: Any) -> Any:
+        """Parse the value of an argument of its own."""
+        option = self.declared[name]
+        return value if option.typed else option.parse(value, name)
+
+
+def frames_function(kind: type[Scheme]) -> TableFunction:
+    """Return the table function of a scheme. Its arguments are those that the scheme declares."""
+    aggregates = tuple(AGGREGATE_REGISTRY.imported.values())
+    return TableFunction(f"{kind.name()}_frames", kind.text_options(), tuple(kind.required()), aggregates)
+
+
+WINDOW_ARGUMENTS = {
+    "length": TextOption("the length of a window", example="1 hour", typed=True),
+    "every": TextOption("the step from one window to the next", example="1 minute", typed=True),
+    "using": TextOption("the synopsis that stores windows", example="TwoStacks"),
+    "eps": TextOption("the allowed error of the synopsis", sql="0.01", typed=True),
+    "delta": TextOption("the allowed probability of a larger error", sql="0.01", typed=True),
+}
+
+
+def windows_function() -> TableFunction:
+    """Return the table function of moving windows."""
+    aggregates = tuple(AGGREGATE_REGISTRY.imported.values())
+    synopses = tuple(SYNOPSIS_REGISTRY.imported.values())
+    return TableFunction("slide_windows", WINDOW_ARGUMENTS, ("length", "agg"), aggregates, synopses)
 
 
 @dataclass(frozen=True)
 class Call:
-    """A parsed call of a table function: the arguments for `wr.frames`."""
+    """A parsed call of a table function: the table, the columns by role, and the arguments of the function's own."""
 
     table: StructType
-    scheme: Scheme
     on: Any
     by: list[Any] | None
     order_by: list[Any] | None
-    agg: dict[str, AggregateFunction] = field(default_factory=dict)
+    agg: dict[str, AggregateFunction]
+    options: dict[str, Any]
 
 
 def read_call(
@@ -79,22 +98,23 @@ def read_call(
 ) -> Call:
     """Parse the arguments of a call, or reject them."""
     AGGREGATE_REGISTRY.adopt(function.aggregates)
+    SYNOPSIS_REGISTRY.adopt(function.synopses)
     table = _table(function, positional)
-    options = {name.lower(): _value(name, argument) for name, argument in named.items()}
-    options = {name: value for name, value in options.items() if value is not None}
-    for name in options:
-        if name not in function.options:
-            raise SpecError(f"{function.name} has no argument {name!r}; available: {', '.join(function.options)}")
-    for name in ("on", *function.kind.required()):
-        if name not in options:
+    values = {name.lower(): _value(name, argument) for name, argument in named.items()}
+    values = {name: value for name, value in values.items() if value is not None}
+    for name in values:
+        if name not in function.arguments:
+            raise SpecError(f"{function.name} has no argument {name!r}; available: {', '.join(function.arguments)}")
+    for name in ("on", *function.required):
+        if name not in values:
             raise SpecError(f"{function.name} requires {name}, e.g. {function.example}")
     return Call(
         table,
-        function.make_scheme({name: value for name, value in options.items() if name not in OF_EVERY_CALL}),
-        options["on"],
-        as_columns(options.get("by"), "by"),
-        as_columns(options.get("order_by"), "order_by"),
-        as_aggregates(options.get("agg"), "agg"),
+        values["on"],
+        as_columns(values.get("by"), "by"),
+        as_columns(values.get("order_by"), "order_by"),
+        as_aggregates(values.get("agg"), "agg"),
+        {name: function.parse(name, value) for name, value in values.items() if name in function.declared},
     )
 
 

@@ -35,6 +35,11 @@ class Table:
         return SimpleNamespace(conf={})
 
     @property
+    def isStreaming(self) -> bool:  # noqa: N802
+        """Always false: Spark passes tables only."""
+        return False
+
+    @property
     def arrow_schema(self) -> pa.Schema:
         """The types of the columns; null for those without an Arrow type."""
         fields = []

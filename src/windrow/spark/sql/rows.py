@@ -13,9 +13,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.udtf import SelectedColumn
 
-from windrow.framing.query import FrameQuery
 from windrow.rows import wire
-from windrow.rows.query import Layout
+from windrow.rows.query import Layout, Query
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ EARLIEST_AND_LATEST = "TIMESTAMP_NTZ'0001-01-01 00:00:00'", "TIMESTAMP_NTZ'9999-
 """The years 1 to 9999, the only ones that Python's dates support."""
 
 
-def select_rows(request: FrameQuery) -> tuple[tuple[Selected, ...], Layout]:
+def select_rows(request: Query[Any]) -> tuple[tuple[Selected, ...], Layout]:
     """Select what the kernel reads, under internal names, with `on` first."""
     layout, types, strict = Layout.on_wire(request), request.types, request.nulls == "error"
     on = _never_null(_as_is(request.on, layout.on, types[request.on]), request.on, "on")
