@@ -180,7 +180,7 @@ def test_a_table_without_rows_has_no_frames(loops, tmp_path, capsys) -> None:
 
 
 def test_files_without_anything_are_refused(tmp_path, capsys) -> None:
-    for name, text, said in [
+    for name, text, expected in [
         ("nothing.csv", "", "is empty, so it has no columns"),
         ("header.csv", "time,detector,speed\n", "a header but no rows"),
         ("nothing.json", "", "is empty, so it has no columns"),
@@ -188,13 +188,13 @@ def test_files_without_anything_are_refused(tmp_path, capsys) -> None:
         ("text.parquet", "no parquet at all", "incomplete"),
     ]:
         (tmp_path / name).write_text(text)
-        assert said in refused(["frames", str(tmp_path / name), *THRESHOLD], capsys)
+        assert expected in refused(["frames", str(tmp_path / name), *THRESHOLD], capsys)
     (tmp_path / "hollow").mkdir()
     assert "no Parquet file" in refused(["frames", str(tmp_path / "hollow"), *THRESHOLD], capsys)
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "expected"),
     [
         (["--on", "tme"], "on: no column named 'tme'; available columns: 'detector', 'time', 'speed', 'cars'"),
         (["--by", "lane"], "by: no column named 'lane'"),
@@ -206,27 +206,27 @@ def test_files_without_anything_are_refused(tmp_path, capsys) -> None:
         (["--plan", "native", "--close", "speed > 50"], "plan='native'"),
     ],
 )
-def test_bad_requests_leave_nothing_behind(changes, said, parquet, out, capsys) -> None:
+def test_bad_requests_leave_nothing_behind(changes, expected, parquet, out, capsys) -> None:
     options = dict(zip(THRESHOLD[::2], THRESHOLD[1::2], strict=True)) | dict(
         zip(changes[::2], changes[1::2], strict=True)
     )
     line = ["frames", parquet, "--out", str(out / "jams.csv"), *(word for pair in options.items() for word in pair)]
-    assert said in refused(line, capsys)
+    assert expected in refused(line, capsys)
     assert not list(out.iterdir())
 
 
 @pytest.mark.parametrize("plan", ["native", "shuffle"])
 @pytest.mark.parametrize(
-    ("predicate", "said"),
+    ("predicate", "expected"),
     [("word < 3", "The value 'no' of the type \"STRING\" cannot be cast"), ("cars / none > 1", "Division by zero")],
 )
-def test_a_predicate_that_fails_on_a_row_is_named_on_one_line(predicate, said, plan, loops, out, tmp_path, capsys):
+def test_a_predicate_that_fails_on_a_row_is_named_on_one_line(predicate, expected, plan, loops, out, tmp_path, capsys):
     table = loops.append_column("word", pa.array(["no"] * 16)).append_column("none", pa.array([0] * 16))
     pq.write_table(table, tmp_path / "failing.parquet")
     line = ["frames", str(tmp_path / "failing.parquet"), "--on", "time", "--threshold", predicate, "--plan", plan]
     for more in ([], ["--out", str(out / "jams.csv")]):
         message = refused([*line, *more], capsys)
-        assert f"the expression '{predicate}' cannot be computed for some row: {said}" in message
+        assert f"the expression '{predicate}' cannot be computed for some row: {expected}" in message
         assert "Exception" not in message
     assert not list(out.iterdir())
 
@@ -247,8 +247,8 @@ def test_one_half_written_file_among_others_is_refused_too(plan, parquet, out, t
     whole = Path(parquet).read_bytes()
     (folder / "a.parquet").write_bytes(whole)
     (folder / "b.parquet").write_bytes(whole[: len(whole) // 2])
-    said = refused(["frames", str(folder), *THRESHOLD, "--plan", plan, "--out", str(out / "jams")], capsys)
-    assert "incomplete" in said
+    message = refused(["frames", str(folder), *THRESHOLD, "--plan", plan, "--out", str(out / "jams")], capsys)
+    assert "incomplete" in message
     assert not list(out.iterdir())
 
 
@@ -298,8 +298,8 @@ def test_an_interrupted_process_says_so_and_leaves_nothing_behind(parquet, out) 
         while process.poll() is None and not list(out.iterdir()):
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        said = process.communicate()
-    assert (process.returncode, said) == (130, ("", "windrow: interrupted\n"))
+        output = process.communicate()
+    assert (process.returncode, output) == (130, ("", "windrow: interrupted\n"))
     assert not list(out.iterdir())
 
 

@@ -70,7 +70,7 @@ def test_options_make_the_scheme_they_describe(options: list[str], expected: wr.
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "expected"),
     [
         (["--gap", "5", "--min-count", "3"], "--min-count is an option of --threshold and cannot be used with --gap"),
         (["--threshold", "x > 1", "--op", "<"], "--op is an option of --delta and cannot be used with --threshold"),
@@ -144,18 +144,18 @@ def test_options_make_the_scheme_they_describe(options: list[str], expected: wr.
 )
 @pytest.mark.usefixtures("no_spark")
 def test_a_wrong_option_is_one_line_and_exit_code_2(
-    options: list[str], said: str, tmp_path: object, capsys: pytest.CaptureFixture[str]
+    options: list[str], expected: str, tmp_path: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["frames", str(tmp_path), "--on", "t", *options]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("windrow: error: ")
     assert captured.err.count("\n") == 1
-    assert said in captured.err
+    assert expected in captured.err
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "expected"),
     [
         ([], "COMMAND"),
         (["frame"], "invalid choice: 'frame'"),
@@ -171,10 +171,10 @@ def test_a_wrong_option_is_one_line_and_exit_code_2(
         ([*FRAMES, *ORDERED, "--late", "keep"], "invalid choice: 'keep'"),
     ],
 )
-def test_usage_errors_are_one_line_too(line: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_usage_errors_are_one_line_too(line: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(line) == 2
     captured = capsys.readouterr()
-    assert said in captured.err
+    assert expected in captured.err
     assert captured.err.startswith("windrow: error: ")
     assert captured.err.count("\n") == 1
 
@@ -239,7 +239,7 @@ def landing(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "expected"),
     [
         (["--out", "file"], "--out: file is a file; a stream is written to a folder"),
         (["--out", "other"], "has no run to resume; use --overwrite to replace it"),
@@ -257,7 +257,7 @@ def landing(tmp_path: Path) -> Path:
 @pytest.mark.usefixtures("no_spark")
 def test_a_place_that_is_unfit_for_a_stream_is_refused_before_spark_starts(
     options: list[str],
-    said: str,
+    expected: str,
     landing: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -269,7 +269,7 @@ def test_a_place_that_is_unfit_for_a_stream_is_refused_before_spark_starts(
         Path(folder, inside).touch()
     assert main(["frames", "landing", "--on", "t", *ORDERED, *options]) == 2
     output = capsys.readouterr().err
-    assert said in output
+    assert expected in output
     assert output.count("\n") == 1
     assert Path("other", "mine").exists()
 
@@ -359,10 +359,10 @@ def test_interruptions_have_codes_of_their_own(
 
 
 @pytest.mark.parametrize(
-    ("sent", "code", "said"), [(signal.SIGTERM, 143, "terminated"), (signal.SIGINT, 130, "interrupted")]
+    ("sent", "code", "expected"), [(signal.SIGTERM, 143, "terminated"), (signal.SIGINT, 130, "interrupted")]
 )
 def test_a_signal_is_reported_whatever_fails_after_it(
-    sent: signal.Signals, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    sent: signal.Signals, code: int, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def call(*_: object, **__: object) -> None:
         try:
@@ -378,7 +378,7 @@ def test_a_signal_is_reported_whatever_fails_after_it(
         assert main(["demo"]) == code
     finally:
         signal.signal(signal.SIGINT, before)
-    assert capsys.readouterr().err == f"windrow: {said}\n"
+    assert capsys.readouterr().err == f"windrow: {expected}\n"
 
 
 def test_the_namespace_has_a_value_for_every_option() -> None:

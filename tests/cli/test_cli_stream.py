@@ -77,15 +77,15 @@ def landing(tmp_path) -> Path:
 
 def rows_in(folder: Path) -> list[dict[str, Any]]:
     """All rows below a folder of results, by detector, frame and fragment."""
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for path in folder.iterdir():
         if path.suffix == ".parquet":
-            found += pq.read_table(path).to_pylist()
+            rows += pq.read_table(path).to_pylist()
         elif path.suffix == ".csv":
-            found += csv.DictReader(path.read_text().splitlines())
+            rows += csv.DictReader(path.read_text().splitlines())
         elif path.suffix == ".json":
-            found += map(json.loads, path.read_text().splitlines())
-    return sorted(found, key=lambda row: (int(row["detector"]), int(row["frame"] or 0), int(row["fragment"] or 0)))
+            rows += map(json.loads, path.read_text().splitlines())
+    return sorted(rows, key=lambda row: (int(row["detector"]), int(row["frame"] or 0), int(row["fragment"] or 0)))
 
 
 def bounds(rows) -> list[tuple[int, int, int]]:
@@ -167,7 +167,7 @@ def test_a_checkpoint_of_its_own_lets_a_run_without_output_go_on(landing, tmp_pa
     assert main(line) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1 + len(CLOSED)
     (landing / "a.parquet").unlink()
-    assert main(line) == 0, "the columns are known, so files that are done with may go"
+    assert main(line) == 0, "the columns are saved, so processed files may be deleted"
     assert capsys.readouterr().out == "no frames\n"
 
 
@@ -251,8 +251,8 @@ def test_ctrl_c_ends_a_stream_and_the_same_command_resumes(landing, tmp_path, ca
     out = tmp_path / "jams"
     line = ["frames", str(landing), *STREAM, "--out", str(out)]
     process = started(line, lambda: out.exists() and bool(rows_in(out)))
-    code, said, message = interrupted(process)
-    assert (code, said) == (0, "")
+    code, output, message = interrupted(process)
+    assert (code, output) == (0, "")
     assert message.startswith("stopped after ")
     assert message.endswith(f"; run the same command again to resume from {out / '.checkpoint'}\n")
     assert message.count("\n") == 1

@@ -19,8 +19,8 @@ from windrow.state.arrow import save_tables
 def test_repeated_and_shuffled_fragments_give_each_frame_once(frames: list[list[dict]], data: st.DataObject) -> None:
     pieces = [piece for frame in frames for piece in frame]
     repeats = data.draw(st.lists(st.sampled_from(pieces)))
-    found, rest = put_together(table_of(data.draw(st.permutations(pieces + repeats))), ["g"])
-    assert rows_of(found) == whole(frames)
+    result, rest = put_together(table_of(data.draw(st.permutations(pieces + repeats))), ["g"])
+    assert rows_of(result) == whole(frames)
     assert rest.num_rows == 0
 
 
@@ -29,8 +29,8 @@ def test_a_frame_that_lacks_a_fragment_is_left_out(frames: list[list[dict]], dat
     lacking = data.draw(st.sampled_from(frames))
     lost = data.draw(st.sampled_from(lacking))
     pieces = [piece for frame in frames for piece in frame if piece is not lost]
-    found, rest = put_together(table_of(pieces), ["g"])
-    assert rows_of(found) == whole([frame for frame in frames if frame is not lacking])
+    result, rest = put_together(table_of(pieces), ["g"])
+    assert rows_of(result) == whole([frame for frame in frames if frame is not lacking])
     assert rest.num_rows == len(lacking) - 1
 
 
@@ -42,15 +42,15 @@ def test_a_stream_returns_each_frame_once_when_its_last_missing_fragment_comes(
     repeats = data.draw(st.lists(st.sampled_from(pieces)))
     arriving = data.draw(st.permutations(pieces + repeats))
     shelf = MemoryShelf()
-    assembly, found, seen = Assembly(["g"], SCHEMA, shelf), [], []
+    assembly, result, seen = Assembly(["g"], SCHEMA, shelf), [], []
     while arriving:
         n = data.draw(st.integers(1, len(arriving)))
         seen += arriving[:n]
-        found.append(assembly.step([table_of(arriving[:n])]))
+        result.append(assembly.step([table_of(arriving[:n])]))
         arriving = arriving[n:]
         assembly = Assembly.load(assembly.save(), ["g"], SCHEMA, shelf)
         there = [frame for frame in frames if all(piece in seen for piece in frame)]
-        assert rows_of(pa.concat_tables(found)) == whole(there)
+        assert rows_of(pa.concat_tables(result)) == whole(there)
 
 
 def test_groups_that_are_mixed_up_are_refused() -> None:

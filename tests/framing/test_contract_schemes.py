@@ -19,7 +19,7 @@ import streams
 import windrow as wr
 from fuzz import rules
 from fuzz.schemes import QUERIES, SPECIFICATIONS
-from streams import FEWER, FLOAT, INTEGER, TYPES, Row, Sample, Span, Trail, framed, rows_of, samples, traffic, tuples_of
+from streams import FEWER, FLOAT, INTEGER, TYPES, Row, Sample, Span, Trail, batch_of, framed, rows_of, samples, traffic
 from windrow.errors import TypeMismatchError
 from windrow.framing.framer import Framer, Frames
 from windrow.framing.schemes import SCHEMES
@@ -52,10 +52,10 @@ def workloads(draw: st.DrawFn, kind: type[wr.Scheme]) -> tuple[wr.Scheme, Clock,
 
 
 def batches_of(scheme: wr.Scheme, clock: Clock, groups: list[Sample], batches: list[list[int]]) -> Iterable[RowBatch]:
-    """Batches of tuples, each group's own in order."""
+    """Batches of rows, each group's own in order."""
     positions = [iter(range(len(sample))) for sample in groups]
     for batch in batches:
-        yield tuples_of(scheme, clock, AGGREGATES, [(g, groups[g], next(positions[g])) for g in batch])
+        yield batch_of(scheme, clock, AGGREGATES, [(g, groups[g], next(positions[g])) for g in batch])
 
 
 def by_group(parts: Iterable[Frames], n: int) -> list[list[Row]]:
@@ -64,10 +64,10 @@ def by_group(parts: Iterable[Frames], n: int) -> list[list[Row]]:
     return [sorted((row for group, row in rows if group == g), key=lambda row: row.frame) for g in range(n)]
 
 
-def assert_same(found: Sequence[list[Row]], wanted: Sequence[list[Row]]) -> None:
+def assert_same(result: Sequence[list[Row]], expected: Sequence[list[Row]]) -> None:
     """Equal frames; their aggregates up to the rounding of floats, which are merged in another order."""
-    assert [[row[:-1] for row in rows] for rows in found] == [[row[:-1] for row in rows] for rows in wanted]
-    for mine, theirs in zip(chain.from_iterable(found), chain.from_iterable(wanted), strict=True):
+    assert [[row[:-1] for row in rows] for rows in result] == [[row[:-1] for row in rows] for rows in expected]
+    for mine, theirs in zip(chain.from_iterable(result), chain.from_iterable(expected), strict=True):
         assert all(map(is_close, mine.aggregates, theirs.aggregates)), (mine, theirs)
 
 

@@ -53,8 +53,8 @@ def check(kind: pa.DataType, numbers: list[Any], scheme: wr.Scheme) -> None:
     if pa.types.is_date32(kind):
         # The theory counts in microseconds.
         sample_of_days = traffic([day * 86_400_000_000 for day in numbers], hit=[True] * n, x=[1.0] * n)
-        found = [(row.start * 86_400_000_000, row.count) for row in framed(scheme, clock, sample)]
-        assert found == [(row.start, row.count) for row in expected(as_days, sample_of_days)]
+        result = [(row.start * 86_400_000_000, row.count) for row in framed(scheme, clock, sample)]
+        assert result == [(row.start, row.count) for row in expected(as_days, sample_of_days)]
     else:
         assert framed(scheme, clock, sample) == expected(scheme, sample)
     storage = pa.int32() if pa.types.is_date32(kind) else pa.int64() if pa.types.is_timestamp(kind) else kind
@@ -117,8 +117,8 @@ VALUES = [-math.inf, -1e300, -9.1e19, -10.0, 0.0, 5.0, 9.1e19, 1e300, math.inf]
 
 
 def test_cells_past_64_bits_are_the_last_ones() -> None:
-    found = cells(np.array(VALUES), 10.0).tolist()
-    assert found == [SMALLEST_CELL, SMALLEST_CELL, SMALLEST_CELL, -1, 0, 1, LARGEST_CELL, LARGEST_CELL, LARGEST_CELL]
+    result = cells(np.array(VALUES), 10.0).tolist()
+    assert result == [SMALLEST_CELL, SMALLEST_CELL, SMALLEST_CELL, -1, 0, 1, LARGEST_CELL, LARGEST_CELL, LARGEST_CELL]
     assert cells(np.array([-math.inf, -1e300, 1e300, math.inf]), 1e300).tolist() == [SMALLEST_CELL, -1, 1, LARGEST_CELL]
     assert cells(np.array([-math.inf, math.inf]), (0.0, 5.0)).tolist() == [0, 2]
     assert cells(np.array([-1.0, 5e-324]), 5e-324).tolist() == [SMALLEST_CELL, 1]

@@ -60,20 +60,20 @@ def batches(seed: int, keys: int, n: int, size: int) -> list[tuple[pa.Table, int
 
 def run(bucket: Any, plan: Any, story: list[tuple[pa.Table, int]], *, save: bool, ordered: bool = False) -> list[Any]:
     """The rows of the result; with the state saved and loaded between any two batches, or with everything at hand."""
-    shelf, found, late = MemoryShelf(), [], 0
-    kept, saved = bucket(plan, shelf), None
+    shelf, result, late = MemoryShelf(), [], 0
+    framer, saved = bucket(plan, shelf), None
     for table, mark in story:
         if save:
-            kept = bucket.load(plan, shelf, saved)
-        tables, left = kept.step([table], None if ordered else mark)
+            framer = bucket.load(plan, shelf, saved)
+        tables, left = framer.step([table], None if ordered else mark)
         late += sum(map(len, left))
-        found += tables
+        result += tables
         if save:
-            event = kept.next_event()
+            event = framer.next_event()
             assert event is None or event > mark
-            saved = kept.save()
-    found += (bucket.load(plan, shelf, saved) if save else kept).finish()
-    result = [tuple(row.items()) for part in found for row in part.to_pylist()]
+            saved = framer.save()
+    result += (bucket.load(plan, shelf, saved) if save else framer).finish()
+    result = [tuple(row.items()) for part in result for row in part.to_pylist()]
     return [late, *sorted(result, key=repr)]
 
 
@@ -93,8 +93,8 @@ def test_frames_are_those_of_a_stream_that_keeps_everything(
 ) -> None:
     tune(groups_per_piece=50)
     story, plan, ordered = batches(3, 600, 16, 150), plan_for(scheme, **options), "ordered" in options
-    found = run(StreamFramer, plan, story, save=True, ordered=ordered)
-    assert found == run(StreamFramer, plan, story, save=False, ordered=ordered)
+    result = run(StreamFramer, plan, story, save=True, ordered=ordered)
+    assert result == run(StreamFramer, plan, story, save=False, ordered=ordered)
 
 
 WINDOWS = [[Sliding(40, 10)], [Rows(4, 2)], [DistinctTimes(3, 1)]]
@@ -107,31 +107,31 @@ def test_windows_are_those_of_a_stream_that_keeps_everything(
 ) -> None:
     tune(groups_per_piece=50)
     ordered = options.get("ordered", False)
-    asked = {name: value for name, value in options.items() if name != "ordered"}
+    query = {name: value for name, value in options.items() if name != "ordered"}
     agg = {"n": wr.count(), "median": wr.median("v"), "sum": wr.sum("v"), "last": wr.last("v")}
-    plan = sliding.plan_of(sliding.slide_of(windows, agg, **asked), ordered=ordered)
+    plan = sliding.plan_of(sliding.slide_of(windows, agg, **query), ordered=ordered)
     story = []
     for table, mark in batches(5, 200, 10, 80):
         group = pa.array([int(name.split()[1]) for name in table["g"].to_pylist()])
         story.append((pa.table({"g": group, "on": table["on"], "v": table["v"]}), mark))
-    found = run(StreamSlider, plan, story, save=True, ordered=ordered)
-    assert found == run(StreamSlider, plan, story, save=False, ordered=ordered)
+    result = run(StreamSlider, plan, story, save=True, ordered=ordered)
+    assert result == run(StreamSlider, plan, story, save=False, ordered=ordered)
 
 
 def step(
     plan: StreamPlan | SlidePlan, shelf: MemoryShelf, saved: bytes | None, table: pa.Table, mark: int | None
 ) -> Any:
     bucket = plan.load(shelf, saved)
-    found, _ = bucket.step([table], mark)
-    return bucket, bucket.save(), [row for part in found for row in part.to_pylist()]
+    result, _ = bucket.step([table], mark)
+    return bucket, bucket.save(), [row for part in result for row in part.to_pylist()]
 
 
 def test_a_group_without_a_frame_is_forgotten_at_once() -> None:
     shelf, plan = MemoryShelf(), plan_for(wr.Threshold("hit"))
     bucket, saved, _ = step(plan, shelf, None, rows(range(50), [1] * 50, [True] * 25 + [False] * 25), 5)
     assert bucket.held["groups"] == 25
-    bucket, saved, found = step(plan, shelf, saved, rows(range(50), [6] * 50, [False] * 50), 9)
-    assert len(found) == bucket.held["groups"] == 25, "a group that had a frame keeps its next number"
+    bucket, saved, result = step(plan, shelf, saved, rows(range(50), [6] * 50, [False] * 50), 9)
+    assert len(result) == bucket.held["groups"] == 25, "a group that had a frame keeps its next number"
     assert Snapshot(saved).rows(shelf).num_rows == 0
 
 
@@ -150,20 +150,20 @@ def test_what_is_written_depends_on_what_changed_and_not_on_all_groups() -> None
 
 def test_a_group_is_forgotten_once_it_had_no_rows_for_long_enough() -> None:
     for keep, numbers in ((None, [0, 1, 2]), (100, [0, 1, 0])):
-        shelf, plan, saved, found = MemoryShelf(), plan_for(wr.Threshold("hit"), keep_groups=keep), None, []
+        shelf, plan, saved, result = MemoryShelf(), plan_for(wr.Threshold("hit"), keep_groups=keep), None, []
         for t in (10, 60, 400):
             _, saved, _ = step(plan, shelf, saved, rows([1, 1], [t, t + 1], [True, False])[:0], t - 5)
             _, saved, more = step(plan, shelf, saved, rows([1, 1], [t, t + 1], [True, False]), t + 5)
-            found += [row["frame"] for row in more]
-        assert found == numbers
+            result += [row["frame"] for row in more]
+        assert result == numbers
 
 
 def test_an_open_frame_keeps_its_group_however_long_it_is_open() -> None:
     shelf, plan = MemoryShelf(), plan_for(wr.Threshold("hit"), keep_groups=100)
     _, saved, _ = step(plan, shelf, None, rows([1, 1, 1], [1, 2, 3], [True, False, True]), 5)
     _, saved, _ = step(plan, shelf, saved, rows([2], [1_000], [True]), 2_000)
-    _, saved, found = step(plan, shelf, saved, rows([1], [3_000], [False]), 3_000)
-    assert [(row["frame"], row["start"]) for row in found] == [(1, 3)]
+    _, saved, result = step(plan, shelf, saved, rows([1], [3_000], [False]), 3_000)
+    assert [(row["frame"], row["start"]) for row in result] == [(1, 3)]
 
 
 def test_an_ordered_stream_forgets_where_a_group_was() -> None:
@@ -182,21 +182,21 @@ def test_the_next_row_of_a_group_shows_how_long_it_was_away() -> None:
     for again, ordered, number in ((599, True, 1), (601, True, 0), (599, False, 1), (601, False, 0)):
         shelf, plan = MemoryShelf(), plan_for(wr.Threshold("hit"), ordered=ordered, keep_groups=100)
         _, saved, _ = step(plan, shelf, None, rows([1, 1], [500, 501], frame), None if ordered else 510)
-        _, _, found = step(plan, shelf, saved, rows([1, 1], [again, again + 1], frame), None if ordered else 900)
-        assert [row["frame"] for row in found] == [number], (again, ordered)
+        _, _, result = step(plan, shelf, saved, rows([1, 1], [again, again + 1], frame), None if ordered else 900)
+        assert [row["frame"] for row in result] == [number], (again, ordered)
 
 
 def test_windows_of_rows_are_forgotten_after_long_enough() -> None:
     agg = {"n": wr.count()}
     for keep, counts in ((None, [2, 2]), (100, [2])):
-        shelf, found, saved = MemoryShelf(), [], None
+        shelf, result, saved = MemoryShelf(), [], None
         slide = sliding.slide_of([Rows(2, 2)], agg)
         plan = SlidePlan(slide, sliding._layout(slide), keep_groups=keep)
         for on in ([10, 11, 12], [], [500]):
             table = sliding.table_of([sliding.Row(1, t, 0) for t in on])
             _, saved, more = step(plan, shelf, saved, table, max(on, default=400))
-            found += [row["n"] for row in more]
-        assert found == counts
+            result += [row["n"] for row in more]
+        assert result == counts
 
 
 def test_groups_that_are_over_leave_the_shelf_in_time() -> None:
@@ -235,16 +235,16 @@ def test_punctuation_is_that_of_all_groups_though_only_some_are_read(fragments: 
         keys = rng.integers(0, 30, 6)
         bucket = StreamFramer.load(plan, shelf, saved)
         bucket.step([rows(keys, [t] * 6, (rng.random(6) < 0.6).tolist())], t - 15)
-        found = bucket.unreported()
+        result = bucket.unreported()
         saved = bucket.save()
         # Without the table of the last punctuation, all groups are looked at.
         recalled = StreamFramer.load(plan, shelf, save_tables("frames", saved_tables(saved, "frames")[:3])).unreported()
-        assert sorted(found.to_pylist(), key=repr) == sorted(recalled.to_pylist(), key=repr)
+        assert sorted(result.to_pylist(), key=repr) == sorted(recalled.to_pylist(), key=repr)
         if t % 70 == 0:  # A batch without punctuation: the next one has to look at all groups again.
             bucket = StreamFramer.load(plan, shelf, saved)
             bucket.step([rows(keys, [t + 5] * 6, (rng.random(6) < 0.6).tolist())], t - 12)
             saved = bucket.save()
-    assert len(found), "some groups have open frames in the end"
+    assert len(result), "some groups have open frames in the end"
 
 
 def test_an_idle_batch_with_punctuation_reads_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,10 +265,10 @@ def test_a_filler_forgets_groups_without_frames() -> None:
     tuples = filling.rows_table([filling.Row(g, 5, 5, 5, 0) for g in names])
     pieces = [filling.Piece(g, 0, 4, 6, 0, True, 0) for g in names]
     pieces.append(filling.Piece("open", 0, 4, 5, 0, False, 0))
-    found = filler.step([tuples], [filling.pieces_table(pieces)], 3, None)
+    result = filler.step([tuples], [filling.pieces_table(pieces)], 3, None)
     filler = Filler.load(plan, shelf, filler.save())
-    found += filler.step([], [], 10, None)
-    assert sum(map(len, found)) == 200
+    result += filler.step([], [], 10, None)
+    assert sum(map(len, result)) == 200
     state = filler.save()
     assert saved_tables(state, "fill")[0]["by0"].to_pylist() == ["open"]
     filler = Filler.load(plan, shelf, state)

@@ -185,7 +185,7 @@ WORKED = {
         traffic(range(5), x=[2.0, 9.0, 1.0, 3.0, 8.0]),
         [row(0, 0, 0, 1, range(1)), row(1, 2, 3, 4, range(2, 4))],
     ),
-    "sessions, two tuples exactly the gap apart being in one": (
+    "sessions, two rows exactly the gap apart being in one": (
         wr.Gap(3),
         traffic([0, 3, 6, 10, 10, 20]),
         [row(0, 0, 6, 10, range(3)), row(1, 10, 10, 20, range(3, 5)), row(2, 20, 20, None, range(5, 6))],

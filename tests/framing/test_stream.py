@@ -1,4 +1,4 @@
-"""A stream gives the frames of a batch, however its tuples arrive, with its state saved and loaded at every step."""
+"""A stream gives the frames of a batch, however its rows arrive, with its state saved and loaded at every step."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ def test_an_ordered_stream_is_framed_at_once(kind: type[wr.Scheme], data: st.Dat
     plan = plan_for(scheme, ordered=True)
     ordered = table.sort_by([("on", "ascending"), ("position", "ascending")])
     on = ordered["on"].to_pylist()
-    # A batch may end between two instants only: which of two tied tuples comes first is not for arrival to say.
+    # A batch may end between two instants only: which of two tied rows comes first is not for arrival to say.
     places = [i for i in range(1, len(on)) if on[i - 1] < on[i]]
     cuts = sorted(data.draw(st.sets(st.sampled_from(places)))) if places else []
-    bucket, found = StreamFramer(plan, MemoryShelf()), []
+    bucket, result = StreamFramer(plan, MemoryShelf()), []
     for a, b in pairwise([0, *cuts, len(on)]):
         tables, late = bucket.step([ordered.slice(a, b - a)], None)
         assert not sum(map(len, late))
         assert not bucket.arrivals.waiting.rows
-        found += tables
+        result += tables
         bucket = StreamFramer.load(plan, bucket.shelf, bucket.save())
-    found += bucket.finish()
-    rows = [{k: v for k, v in row.items() if k not in ("fragment", "final")} for t in found for row in t.to_pylist()]
+    result += bucket.finish()
+    rows = [{k: v for k, v in row.items() if k not in ("fragment", "final")} for t in result for row in t.to_pylist()]
     rows.sort(key=lambda row: (row["g"], row["frame"]))
     assert close(rows, framed(plan, ordered, gap_closes=False))
 
@@ -74,10 +74,10 @@ def test_an_ordered_stream_is_framed_at_once(kind: type[wr.Scheme], data: st.Dat
 def test_late_tuples_are_counted_and_handed_back() -> None:
     bucket = StreamFramer(plan_for(wr.Threshold("hit")), MemoryShelf())
     bucket.step([tuples(("a", 5, True), ("a", 9, True))], 6)
-    found, late = bucket.step([tuples(("a", 6, True), ("a", 7, False), ("b", 2, True))], 8)
+    result, late = bucket.step([tuples(("a", 6, True), ("a", 7, False), ("b", 2, True))], 8)
     assert [row["on"] for part in late for row in part.to_pylist()] == [6, 2]
     assert (bucket.arrivals.counts.arrived, bucket.arrivals.counts.late) == (5, 2)
-    assert [(row["start"], row["end"], row["closed_at"]) for row in found[0].to_pylist()] == [(5, 5, 7)]
+    assert [(row["start"], row["end"], row["closed_at"]) for row in result[0].to_pylist()] == [(5, 5, 7)]
 
 
 def test_an_ordered_stream_refuses_what_comes_out_of_order() -> None:
@@ -89,11 +89,11 @@ def test_an_ordered_stream_refuses_what_comes_out_of_order() -> None:
 
 def test_a_gap_ends_a_frame_as_soon_as_the_watermark_is_past_it() -> None:
     bucket = StreamFramer(plan_for(wr.Gap(10)), MemoryShelf())
-    found, _ = bucket.step([tuples(("a", 5, True), ("b", 14, True))], 14)
-    assert not found
+    result, _ = bucket.step([tuples(("a", 5, True), ("b", 14, True))], 14)
+    assert not result
     assert bucket.next_event() == 15
-    found, _ = bucket.step([], 15)
-    assert [(row["g"], row["start"], row["closed_at"], row["final"]) for row in found[0].to_pylist()] == [
+    result, _ = bucket.step([], 15)
+    assert [(row["g"], row["start"], row["closed_at"], row["final"]) for row in result[0].to_pylist()] == [
         ("a", 5, None, True)
     ]
 
@@ -101,12 +101,12 @@ def test_a_gap_ends_a_frame_as_soon_as_the_watermark_is_past_it() -> None:
 def test_a_frame_is_reported_with_the_tuple_that_makes_it_sure() -> None:
     bucket = StreamFramer(plan_for(wr.Threshold("hit", min_duration=3), fragments=True), MemoryShelf())
     assert bucket.step([tuples(("a", 1, True), ("a", 3, True))], 3)[0] == []
-    found, _ = bucket.step([tuples(("a", 4, True))], 4)
-    assert [(row["start"], row["end"], row["count"], row["final"]) for row in found[0].to_pylist()] == [
+    result, _ = bucket.step([tuples(("a", 4, True))], 4)
+    assert [(row["start"], row["end"], row["count"], row["final"]) for row in result[0].to_pylist()] == [
         (1, 4, 3, False)
     ]
-    found, _ = bucket.step([tuples(("a", 6, False))], 6)
-    (last,) = found[0].to_pylist()
+    result, _ = bucket.step([tuples(("a", 6, False))], 6)
+    (last,) = result[0].to_pylist()
     assert (last["start"], last["end"], last["count"], last["fragment"], last["final"]) == (None, None, 0, 1, True)
     assert (last["sum"], last["n"], last["closed_at"]) == (8, 3, 6)
 
@@ -119,8 +119,8 @@ def test_waiting_tuples_lie_in_narrow_pieces(tune: Callable[..., object]) -> Non
     before = dict(shelf)
     assert len(before) == 6
     bucket.step([], 14)
-    kept = [number for number in before if number in shelf]
-    assert len(kept) == 4, "a progress reads what is due and writes the rest of one piece, no more"
+    unchanged = [number for number in before if number in shelf]
+    assert len(unchanged) == 4, "a progress reads what is due and writes the rest of one piece, no more"
     assert bucket.arrivals.waiting.rows == 45
 
 
@@ -156,12 +156,12 @@ def test_nothing_is_framed_before_punctuation_and_then_in_order() -> None:
 
 def test_a_long_frame_is_reported_at_each_punctuation_under_one_number() -> None:
     bucket = StreamFramer(plan_for(wr.Threshold("hit", min_count=20), fragments=True), MemoryShelf())
-    told = []
+    reports = []
     for punctuation in range(10, 60, 10):
         arrived = tuples(*(("a", t, t < 45) for t in range(punctuation - 9, punctuation + 1)))
-        told.append(pieces(bucket.step([arrived], punctuation)[0]))
+        reports.append(pieces(bucket.step([arrived], punctuation)[0]))
     # Too short at 10; sure with the 20th tuple, so reported at 20; whole at 50, where the last piece ends before it.
-    assert told == [
+    assert reports == [
         [],
         [(0, 1, 20, 20, 0, False)],
         [(0, 21, 30, 10, 1, False)],
@@ -180,12 +180,12 @@ def test_on_and_off_segments_of_any_minimum_come_in_fragments_too() -> None:
     scheme = wr.Threshold("hit", min_count=3, segments=True)
     bucket = StreamFramer(plan_for(scheme, fragments=True), MemoryShelf())
     hits = [False, False, True, False, True, True, True, True, False]
-    told = []
+    reports = []
     for at in range(0, 9, 3):
         arrived = tuples(*(("a", t, hits[t]) for t in range(at, at + 3)))
-        told.append([(*row[:4], row[5]) for row in pieces(bucket.step([arrived], at + 2)[0])])
+        reports.append([(*row[:4], row[5]) for row in pieces(bucket.step([arrived], at + 2)[0])])
     # The run at 2 turns out to be too short and belongs to the off segment; the one from 4 on is sure with its third.
-    assert told == [
+    assert reports == [
         [(0, 0, 1, 2, False)],
         [(0, 2, 3, 2, False)],
         [(0, None, None, 0, True), (1, 4, 7, 4, True), (2, 8, 8, 1, False)],
@@ -195,8 +195,8 @@ def test_on_and_off_segments_of_any_minimum_come_in_fragments_too() -> None:
 def test_each_group_has_its_own_frames_and_one_punctuation_serves_all() -> None:
     bucket = StreamFramer(plan_for(wr.Threshold("hit")), MemoryShelf())
     arrived = tuples(("a", 1, True), ("b", 1, False), ("b", 2, True), ("a", 3, False), ("b", 4, False))
-    found, _ = bucket.step([arrived], 4)
-    assert sorted((row["g"], row["start"], row["closed_at"]) for row in found[0].to_pylist()) == [
+    result, _ = bucket.step([arrived], 4)
+    assert sorted((row["g"], row["start"], row["closed_at"]) for row in result[0].to_pylist()) == [
         ("a", 1, 3),
         ("b", 2, 4),
     ]

@@ -143,15 +143,15 @@ def test_unique_means_that_exactly_one_framing_satisfies_the_conditions() -> Non
 
 def test_among_all_candidates_maximal_delta_frames_overlap() -> None:
     candidates = candidate_frames(wr.Delta({"x": 4}), values(0, 3, 6))
-    found = framings(candidates, lambda framing: is_maximal(framing, candidates) and is_covering(framing, candidates))
-    assert list(found) == [tuple(intervals((0, 1), (1, 2)))]
+    result = framings(candidates, lambda framing: is_maximal(framing, candidates) and is_covering(framing, candidates))
+    assert list(result) == [tuple(intervals((0, 1), (1, 2)))]
 
 
 def test_among_all_candidates_maximal_covering_drained_delta_frames_are_not_unique() -> None:
     candidates = candidate_frames(wr.Delta({"x": 4}), values(0, 3, 6, 9, 12))
     maximal = [candidate for candidate in candidates if is_maximal([candidate], candidates)]
-    found = set(framings(maximal, lambda framing: is_drained(framing, lambda rest: is_covering(rest, candidates))))
-    assert found == {tuple(intervals((0, 1), (1, 2), (3, 4))), tuple(intervals((0, 1), (2, 3), (3, 4)))}
+    result = set(framings(maximal, lambda framing: is_drained(framing, lambda rest: is_covering(rest, candidates))))
+    assert result == {tuple(intervals((0, 1), (1, 2), (3, 4))), tuple(intervals((0, 1), (2, 3), (3, 4)))}
 
 
 def test_lemma_2_takes_the_first_possible_frame_and_then_the_next_from_where_it_ended() -> None:
@@ -182,7 +182,7 @@ class Case:
         return self.scheme.lemma == 2
 
     @property
-    def tuples(self) -> list[int]:
+    def rows(self) -> list[int]:
         return [i for i, t in enumerate(self.stream) if not t.breaks]
 
     def covers(self, framing: Framing) -> bool:
@@ -203,9 +203,9 @@ PROPERTIES: dict[str, Callable[[Case], bool]] = {
     "maximal": lambda case: case.is_maximal(case.complete),
     "minimal": lambda case: case.is_minimal(case.complete),
     "separated": lambda case: is_separated(case.framing),
-    "partitioning": lambda case: is_partitioning(case.framing, case.tuples),
+    "partitioning": lambda case: is_partitioning(case.framing, case.rows),
     "covering": lambda case: is_covering(case.framing, case.candidates),
-    "overlapping": lambda case: is_overlapping(case.framing) or not case.tuples,
+    "overlapping": lambda case: is_overlapping(case.framing) or not case.rows,
 }
 """All but `unique`, which has a test of its own."""
 
@@ -273,12 +273,12 @@ def test_the_framing_is_the_only_one_that_satisfies_the_conditions(kind: type[wr
             return False
         if "saturated" in case.scheme.properties:
             return is_saturated(framing, case.candidates, case.is_maximal)
-        if rests and not is_partitioning(framing, case.tuples):
+        if rests and not is_partitioning(framing, case.rows):
             return False
         return not (case.follows_lemma_2 and is_overlapping(framing))
 
-    found = [{interval[:2] for interval in framing} for framing in framings([*chosen, *rests], holds)]
-    assert found == [{interval[:2] for interval in case.framing}]
+    result = [{interval[:2] for interval in framing} for framing in framings([*chosen, *rests], holds)]
+    assert result == [{interval[:2] for interval in case.framing}]
 
 
 def trues(*flags: bool, step: int = 1) -> list[StreamRow]:
@@ -367,7 +367,7 @@ def test_delta_frames_are_maximal_from_their_start_but_not_among_all_candidates(
 @given(data=st.data())
 def test_every_tuple_is_in_exactly_two_double_boundary_frames(data: st.DataObject) -> None:
     case = drawn_case(wr.DoubleBoundary, data, max_size=8)
-    assert all(sum(i in frame.extent for frame in case.framing) == 2 for i in case.tuples)
+    assert all(sum(i in frame.extent for frame in case.framing) == 2 for i in case.rows)
 
 
 def test_schemes_without_a_local_condition_have_no_candidates() -> None:

@@ -123,8 +123,8 @@ def frame_locally(
     order = sorted(range(data.num_rows), key=_sort_key([key.to_pylist() for key in keys]))
     reader, framer = Reader(request, layout), request.framer()
     closed = framer.process(reader.read(data.take(pa.array(order, pa.int64())).combine_chunks()))
-    found = [frames_table(request, reader.directory.keys(), frames) for frames in (closed, framer.finish())]
-    return pa.concat_tables(found)
+    result = [frames_table(request, reader.directory.keys(), frames) for frames in (closed, framer.finish())]
+    return pa.concat_tables(result)
 
 
 def _sort_key(columns: list[list[Any]]):
@@ -139,11 +139,11 @@ def _sort_key(columns: list[list[Any]]):
     return key
 
 
-def rows_of(found: pa.Table, by: Sequence[str]) -> Rows:
+def rows_of(result: pa.Table, by: Sequence[str]) -> Rows:
     """Frames as sorted rows of plain values; floats are rounded to what all orders of adding agree on."""
-    found = found.sort_by([(name, "ascending") for name in (*by, "frame")])
+    result = result.sort_by([(name, "ascending") for name in (*by, "frame")])
     columns = []
-    for column in found.columns:
+    for column in result.columns:
         if pa.types.is_timestamp(column.type):
             column = pc.cast(column, pa.timestamp("us", column.type.tz))
         columns.append([_plain(value) for value in column.to_pylist()])

@@ -37,7 +37,7 @@ MEMBERS = (wr.first("position"), wr.last("position"), wr.sum("position"))
 
 @dataclass(frozen=True)
 class Sample:
-    """The tuples of one group: the predicates `hit` and `stop`, the attributes `x` and `y`, and `v` to aggregate."""
+    """The rows of one group: the predicates `hit` and `stop`, the attributes `x` and `y`, and `v` to aggregate."""
 
     on: list[float]
     columns: dict[str, list[Any]]
@@ -76,7 +76,7 @@ STEPS = st.sampled_from([0, 1, 1, 1, 2, 2, 3, 5])
 
 @cache
 def _columns(n: int, *, missing: bool) -> dict[str, st.SearchStrategy[list[Any]]]:
-    """Columns of `n` values by name; `hit` often stays true or false for some tuples, or for all."""
+    """Columns of `n` values by name; `hit` often stays true or false for some rows, or for all."""
     truths = st.one_of(TRUTHS, st.none()) if missing else TRUTHS
     numbers = st.one_of(NUMBERS, NUMBERS, st.sampled_from([None, math.nan])) if missing else NUMBERS
     runs = st.lists(st.tuples(truths, st.integers(1, 5)), min_size=n, max_size=n)
@@ -167,7 +167,7 @@ def _dtype(aggregate: wr.AggregateFunction) -> np.dtype[Any]:
     return Accumulator(aggregate, TYPES[aggregate.column]).dtype
 
 
-def tuples_of(
+def batch_of(
     scheme: wr.Scheme,
     clock: Clock,
     aggregates: Sequence[wr.AggregateFunction],
@@ -214,7 +214,7 @@ def framed(
 ) -> list[Row]:
     """The frames that the kernel finds in one group's stream, in the order of their numbers."""
     framer = Framer(scheme, clock, TYPES, aggregates)
-    done = rows_of(framer.process(tuples_of(scheme, clock, aggregates, [(0, sample, i) for i in range(len(sample))])))
+    done = rows_of(framer.process(batch_of(scheme, clock, aggregates, [(0, sample, i) for i in range(len(sample))])))
     return sorted(row for _, row in done + rows_of(framer.finish()))
 
 

@@ -114,11 +114,11 @@ TRIED = (
 @pytest.mark.parametrize("name", sweep(CALLS, *TRIED))
 def test_a_call_finds_the_frames_of_python(spark, readings, name):
     call, scheme = CALLS[name]
-    found = spark.sql("SELECT * FROM " + call.replace("T,", f"TABLE(readings), on => 't', by => 'g', {AGG},"))
-    wanted = wr.frames(readings, scheme, on="t", by="g", agg=AGGREGATES)
-    assert columns_of(found) == columns_of(wanted)
-    rows = rows_of(found.toArrow(), ["g"])
-    assert rows == rows_of(wanted.toArrow(), ["g"])
+    result = spark.sql("SELECT * FROM " + call.replace("T,", f"TABLE(readings), on => 't', by => 'g', {AGG},"))
+    expected = wr.frames(readings, scheme, on="t", by="g", agg=AGGREGATES)
+    assert columns_of(result) == columns_of(expected)
+    rows = rows_of(result.toArrow(), ["g"])
+    assert rows == rows_of(expected.toArrow(), ["g"])
     assert rows
 
 
@@ -129,12 +129,12 @@ def test_every_option_of_a_scheme_is_an_argument_in_sql():
 
 
 def test_without_groups_all_tuples_are_one(spark, readings):
-    found = spark.sql(
+    result = spark.sql(
         "SELECT * FROM delta_frames(TABLE(readings), on => 't', limits => map('x', 0.8), order_by => 'g')"
     )
-    wanted = wr.frames(readings, wr.Delta({"x": 0.8}), on="t", order_by="g")
-    assert columns_of(found) == columns_of(wanted)
-    assert rows_of(found.toArrow(), []) == rows_of(wanted.toArrow(), [])
+    expected = wr.frames(readings, wr.Delta({"x": 0.8}), on="t", order_by="g")
+    assert columns_of(result) == columns_of(expected)
+    assert rows_of(result.toArrow(), []) == rows_of(expected.toArrow(), [])
 
 
 @pytest.mark.parametrize("by", ["'half,  g'", "array('half', 'g')"])
@@ -146,13 +146,13 @@ def test_several_columns_make_a_group_and_order_ties(spark, readings, by):
             agg => map('z', 'first(x)', 'a', 'last(v)')
         )"""
     df = readings.where("x is not null").selectExpr("*", "text < 'payload 5' as half", "t div 9 as slow")
-    wanted = wr.frames(
+    expected = wr.frames(
         df, wr.Aggregate(wr.last("x"), ">", 0.4), on="slow", by=["half", "g"], order_by=["v", "text"],
         agg={"a": wr.last("v"), "z": wr.first("x")},
     )  # fmt: skip
-    found = spark.sql(query)
-    assert columns_of(found) == columns_of(wanted)
-    assert rows_of(found.toArrow(), ["half", "g"]) == rows_of(wanted.toArrow(), ["half", "g"])
+    result = spark.sql(query)
+    assert columns_of(result) == columns_of(expected)
+    assert rows_of(result.toArrow(), ["half", "g"]) == rows_of(expected.toArrow(), ["half", "g"])
 
 
 INSTANTS = [datetime.datetime(2026, 10, 24, 22, minute, 30, 5) for minute in range(0, 60, 4)]
@@ -168,14 +168,14 @@ def test_the_type_of_on(spark, readings, kind):
     df.createOrReplaceTempView("typed")
     length = {"date": "8 days", "smallint": 8, "float": 8.0}.get(kind, "8 minutes")
     shown = f"'{length}'" if isinstance(length, str) else length
-    found = spark.sql(f"""
+    result = spark.sql(f"""
         SELECT * FROM threshold_frames(
             TABLE(typed), on => 'at', predicate => 'x > 0', min_duration => {shown}, agg => map('first', 'min(at)')
         )""")
-    wanted = wr.frames(df, wr.Threshold("x > 0", min_duration=length), on="at", agg={"first": wr.min("at")})
-    assert columns_of(found) == columns_of(wanted)
-    rows = found.collect()
-    assert rows == wanted.sort("frame").collect()
+    expected = wr.frames(df, wr.Threshold("x > 0", min_duration=length), on="at", agg={"first": wr.min("at")})
+    assert columns_of(result) == columns_of(expected)
+    rows = result.collect()
+    assert rows == expected.sort("frame").collect()
     assert len(rows) == 3
 
 
@@ -187,9 +187,9 @@ def test_a_duration_may_be_an_interval(spark, readings):
 
 def test_a_session_variable_sets_an_option(spark, readings):
     spark.sql("DECLARE OR REPLACE VARIABLE low DOUBLE DEFAULT 0.5")
-    found = spark.sql("""
+    result = spark.sql("""
         SELECT * FROM threshold_frames(TABLE(readings), on => 't', by => 'g', predicate => 'x > ' || low)""")
-    assert found.count() == wr.frames(readings, wr.Threshold("x > 0.5"), on="t", by="g").count()
+    assert result.count() == wr.frames(readings, wr.Threshold("x > 0.5"), on="t", by="g").count()
 
 
 def test_groups_and_aggregates_of_every_type(spark, readings):
@@ -203,22 +203,22 @@ def test_groups_and_aggregates_of_every_type(spark, readings):
     df = readings.selectExpr("t", "x", "cast(v as decimal(9, 2)) as money", *(f"{e} as {n}" for n, e in kinds.items()))
     df.createOrReplaceTempView("kinds")
     agg = {"a": wr.min("ts"), "b": wr.max("ntz"), "c": wr.last("d"), "d2": wr.sum("money"), "e": wr.first("f")}
-    found = spark.sql(f"""
+    result = spark.sql(f"""
         SELECT * FROM gap_frames(
             TABLE(kinds), on => 't', by => '{", ".join(names)}', gap => 2,
             agg => map('a', 'min(ts)', 'b', 'max(ntz)', 'c', 'last(d)', 'd2', 'sum(money)', 'e', 'first(f)')
         )""")
-    wanted = wr.frames(df, wr.Gap(2), on="t", by=names, agg=agg, plan="shuffle")
-    assert columns_of(found) == columns_of(wanted)
-    assert sorted(map(str, found.collect())) == sorted(map(str, wanted.collect()))
+    expected = wr.frames(df, wr.Gap(2), on="t", by=names, agg=agg, plan="shuffle")
+    assert columns_of(result) == columns_of(expected)
+    assert sorted(map(str, result.collect())) == sorted(map(str, expected.collect()))
 
 
 def test_groups_that_share_a_bucket_are_told_apart(spark, readings):
     df = spark.range(3_000).selectExpr("id % 700 as g", "id div 700 * (id % 3) as t")
     df.createOrReplaceTempView("many")
-    found = spark.sql("SELECT * FROM gap_frames(TABLE(many), on => 't', by => 'g', gap => 1)")
-    wanted = wr.frames(df, wr.Gap(1), on="t", by="g")
-    assert rows_of(found.toArrow(), ["g"]) == rows_of(wanted.toArrow(), ["g"])
+    result = spark.sql("SELECT * FROM gap_frames(TABLE(many), on => 't', by => 'g', gap => 1)")
+    expected = wr.frames(df, wr.Gap(1), on="t", by="g")
+    assert rows_of(result.toArrow(), ["g"]) == rows_of(expected.toArrow(), ["g"])
 
 
 def test_an_empty_table_has_no_frames(spark, readings):
@@ -227,13 +227,13 @@ def test_an_empty_table_has_no_frames(spark, readings):
 
 
 def test_frames_can_be_joined_filtered_and_framed_again(spark, readings):
-    found = spark.sql("""
+    result = spark.sql("""
         WITH runs AS (SELECT * FROM threshold_frames(TABLE(readings), on => 't', by => 'g', predicate => 'x > 0.5'))
         SELECT again.g, again.count, (SELECT count(*) FROM runs WHERE runs.g = again.g) AS runs
         FROM gap_frames(TABLE(runs), on => 'start', by => 'g', gap => 1000000) AS again WHERE again.count > 1
     """).collect()
-    assert len(found) > 3
-    assert all(row["count"] == row["runs"] for row in found)
+    assert len(result) > 3
+    assert all(row["count"] == row["runs"] for row in result)
 
 
 def arguments(**options) -> dict[str, AnalyzeArgument]:
@@ -246,16 +246,16 @@ def test_any_cut_of_the_rows_gives_the_same_frames():
     delta_frames = functions.frames_handler(wr.Delta)
     rows = [(i // 4, float((7 * i) % 5)) for i in range(60)]
 
-    def found(cut: int) -> list:
+    def frames_by(cut: int) -> list:
         with tuned(rows_per_call=cut):
             framing = delta_frames.analyze(schema, **arguments(on="t", limits={"x": Decimal("1.5")}))
         made = delta_frames(framing)
         return [frame for row in rows for frame in made.eval(row, on="t") or ()] + list(made.terminate())
 
-    whole = found(1_000)
+    whole = frames_by(1_000)
     assert len(whole) > 20
     for cut in (1, 3, 7, 59):
-        assert found(cut) == whole
+        assert frames_by(cut) == whole
 
 
 WINDOWS: dict[str, tuple[str, wr.Window, Any]] = {
@@ -328,7 +328,7 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     "agg named like a result": ("gap_frames(T, on => 't', gap => 1, agg => map('start', 'sum(v)'))", ["'start'"]),
     "predicate of an unknown column": ("threshold_frames(T, on => 't', predicate => 'pace < 40')", ["'pace'", "'x'"]),
     "close of an unknown column": ("threshold_frames(T, on => 't', predicate => 'x > 1', close => 'y < 1')", ["'y'"]),
-    "predicate that is no condition": ("threshold_frames(T, on => 't', predicate => 'x + 1')", ["'x + 1'", "double"]),
+    "predicate of another type": ("threshold_frames(T, on => 't', predicate => 'x + 1')", ["'x + 1'", "double"]),
     "predicate that cannot be read": ("threshold_frames(T, on => 't', predicate => 'x <')", ["'x <'"]),
     "predicate of an aggregate": ("threshold_frames(T, on => 't', predicate => 'sum(x) > 1')", ["aggregate"]),
     "windows without aggregates": ("slide_windows(T, on => 't', length => 5)", ["slide_windows requires agg", "map("]),
@@ -357,20 +357,20 @@ def test_a_mistake_is_one_sentence(spark, readings, name):
     call, words = MISTAKES[name]
     with pytest.raises(AnalysisException) as caught:
         spark.sql(f"SELECT * FROM {call.replace('T,', 'TABLE(readings),', 1)}")
-    said = str(caught.value)
-    assert said.startswith("[TABLE_VALUED_FUNCTION_FAILED_TO_ANALYZE_IN_PYTHON]")
-    assert "Traceback" not in said
-    assert "\n" not in said
+    message = str(caught.value)
+    assert message.startswith("[TABLE_VALUED_FUNCTION_FAILED_TO_ANALYZE_IN_PYTHON]")
+    assert "Traceback" not in message
+    assert "\n" not in message
     for word in words:
-        assert word in said
+        assert word in message
 
 
 def test_the_sentence_is_that_of_python(spark, readings):
-    with pytest.raises(WindrowError) as wanted:
+    with pytest.raises(WindrowError) as expected:
         wr.frames(readings, wr.Threshold("x > 0"), on="t", by="lane")
     with pytest.raises(AnalysisException) as caught:
         spark.sql("SELECT * FROM threshold_frames(TABLE(readings), on => 't', by => 'lane', predicate => 'x > 0')")
-    assert f": {wanted.value} SQLSTATE" in str(caught.value)
+    assert f": {expected.value} SQLSTATE" in str(caught.value)
     with pytest.raises(PySparkValueError, match="gap_frames expects a table"):
         functions.frames_handler(wr.Gap).analyze()
 
@@ -385,7 +385,7 @@ def test_what_only_spark_can_refuse_is_refused_before_any_job(spark, readings, p
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ("nullif(t, 7) AS t", "on: column 't' is null or NaN in some row"),
         long("if(t = 7, double('nan'), t) AS t", "on: column 't' is null or NaN in some row"),
@@ -393,17 +393,17 @@ def test_what_only_spark_can_refuse_is_refused_before_any_job(spark, readings, p
         ("if(g = 1, double('nan'), g) AS g", "by: column 'g' is null or NaN in some row"),
     ],
 )
-def test_a_null_in_on_or_by_is_an_error_that_names_the_column(spark, readings, change, said):
+def test_a_null_in_on_or_by_is_an_error_that_names_the_column(spark, readings, change, message):
     other = "g" if change.endswith(" t") else "t"
     source = f"TABLE(SELECT {other}, {change} FROM readings)"
     with pytest.raises(SparkRuntimeException) as caught:
         spark.sql(f"SELECT * FROM gap_frames({source}, on => 't', by => 'g', gap => 1)").collect()
-    assert said in str(caught.value).splitlines()[0]
+    assert message in str(caught.value).splitlines()[0]
     assert "Traceback" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (
             "delta_frames(TABLE(readings), on => 't', limits => map('x', 1), nulls => 'error')",
@@ -415,8 +415,8 @@ def test_a_null_in_on_or_by_is_an_error_that_names_the_column(spark, readings, c
         ),
     ],
 )
-def test_nulls_that_are_forbidden(spark, readings, call, said):
-    with pytest.raises(SparkRuntimeException, match=f"{said}.* in some row: nulls='error' forbids that"):
+def test_nulls_that_are_forbidden(spark, readings, call, message):
+    with pytest.raises(SparkRuntimeException, match=f"{message}.* in some row: nulls='error' forbids that"):
         spark.sql(f"SELECT * FROM {call}").collect()
 
 
@@ -430,7 +430,7 @@ def test_a_time_that_python_has_no_datetime_for(spark, readings, kind):
 def test_a_stream_is_refused(spark, readings):
     spark.readStream.format("rate").load().createOrReplaceTempView("ticks")
     ticks = spark.sql("SELECT * FROM gap_frames(TABLE(ticks), on => 'value', gap => 3)")
-    # Spark's own message, at the start of the query: `analyze` is not told that its table is a stream.
+    # Spark's own message, at the start of the query: `analyze` does not know that its table is a stream.
     with pytest.raises(AnalysisException, match="Sorting is not supported on streaming"):
         ticks.writeStream.format("noop").start()
 
