@@ -213,7 +213,7 @@ def test_an_existing_output_is_refused_before_spark_starts(
         (["--window", ""], "--window: expected a window, e.g. '1 hour every 1 minute'; got ''"),
         (["--window", "1 hour every 10 rows"], "--window: expected length and step both in time or both in rows"),
         (["--window", "soon"], "got 'soon'"),
-        (["--window", "5 rows every 10 rows"], "every=10 is more than n=5"),
+        (["--window", "5 rows every 10 rows"], "every=10 is greater than n=5"),
         (["--window", "5", "--using", "Magic"], "using: unknown synopsis 'Magic'; available: ArasuMankuFixed"),
         (["--window", "5", "--eps", "0.1"], "--eps requires --using"),
         (["--window", "5", "--import", "absent.py"], "--import: cannot import 'absent.py': FileNotFoundError"),
