@@ -192,9 +192,9 @@ def test_help_and_version_succeed(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.usefixtures("no_spark")
 def test_a_missing_input_is_refused_before_spark_starts(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["frames", f"{tmp_path}/none.csv", "--on", "t", "--gap", "5"]) == 2
-    assert "none.csv: there is no such file or folder" in capsys.readouterr().err
+    assert "none.csv: no such file or folder" in capsys.readouterr().err
     assert main(["fill", f"{tmp_path}/none.csv", str(tmp_path), "--on", "t"]) == 2
-    assert "none.csv: there is no such file or folder" in capsys.readouterr().err
+    assert "none.csv: no such file or folder" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_spark")
@@ -250,7 +250,7 @@ def landing(tmp_path: Path) -> Path:
         (["--out", "other", "--overwrite"], "cannot have written it: it contains 'mine'; choose another path"),
         (["--checkpoint", "landing"], "--checkpoint: "),
         (["--checkpoint", "file"], "--checkpoint: expected a folder on this machine, got file"),
-        (["--checkpoint", "none/state"], "--checkpoint: none/state: there is no folder"),
+        (["--checkpoint", "none/state"], "--checkpoint: none/state: folder"),
         (["--out", "new", "--overwrite", "--checkpoint", "earlier"], "--overwrite starts over, but --checkpoint"),
     ],
 )

@@ -135,7 +135,7 @@ def _checkpoint(text: str | None, folder: BatchFolder | None, source: str) -> Pa
             f"folder, or drop the option to use {HIDDEN}"
         )
     if not (path.parent.is_dir() or (folder and path.parent == folder.path)):
-        raise SpecError(f"--checkpoint: {text}: there is no folder {path.parent}")
+        raise SpecError(f"--checkpoint: {text}: folder {path.parent} does not exist")
     strange = strangers(path, CHECKPOINT) if path.is_dir() else []
     if strange:
         raise SpecError(

@@ -29,7 +29,7 @@ def as_window(text: str, option: str) -> Window:
 
 
 def make_window(length: Any, every: Any, option: str) -> Window:
-    """Return the window of a length and a step, or consecutive windows if there is no step.
+    """Return the window of a length and a step, or consecutive windows without a step.
 
     Both are durations, numbers if `on` is numeric, or texts such as `100 rows`.
 

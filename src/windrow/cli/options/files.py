@@ -82,7 +82,7 @@ def check_input(path: str) -> None:
     """Reject a path that does not exist, before Spark starts."""
     local = local_path(path)
     if local is not None and not local.exists() and not any(mark in path for mark in "*?[{"):
-        raise SourceError(f"{path}: there is no such file or folder")
+        raise SourceError(f"{path}: no such file or folder")
 
 
 def read(spark: SparkSession, path: str, form: str) -> DataFrame | ParquetSource:
