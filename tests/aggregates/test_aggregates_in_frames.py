@@ -40,7 +40,7 @@ from windrow.testing import example_aggregate
 GROWN = [kind for kind in BUILTIN if kind.form != "numbers" or kind.reads > 1]
 AGG = {kind.__name__: example_aggregate(kind, "v", "position") for kind in GROWN}
 MEMBERS = {"rows": wr.max_n("position", 99)}
-"""Tells which rows are in a frame."""
+"""Marks which rows are in a frame."""
 RUNS = [wr.Threshold("hit"), wr.Boundary({"x": 2.0}), wr.Gap(2)]
 each_run = pytest.mark.parametrize("scheme", RUNS, ids=lambda scheme: type(scheme).__name__)
 
@@ -123,7 +123,7 @@ def test_chunks_that_are_joined_at_their_seams(scheme: wr.Scheme, data: st.DataO
 @FEWER
 @given(data=st.data())
 def test_groups_that_go_from_framer_to_framer(data: st.DataObject) -> None:
-    """Some groups leave with their state, are forgotten, and go on elsewhere beside others."""
+    """Some groups leave with their state, are forgotten, and continue elsewhere next to others."""
     scheme = wr.Threshold("hit")
     groups = data.draw(st.lists(samples(scheme, missing=False, more=["v"]), min_size=2, max_size=4))
     table = in_order(table_of(groups))

@@ -1,4 +1,4 @@
-"""Advice: what is picked, what is said of it, what is refused, and what `wr.slide` makes of it."""
+"""Advice: the pick and its reason, what is refused, and what `wr.slide` makes of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From measurements to a model: what is measured, what is fitted, what is kept in a file."""
+"""From measurements to a model: the measurements, the fit, and the file."""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ def test_a_file_that_is_no_calibration_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="line 1: expected a measurement"):
         list(calibrate([], path, SWIFT))
     assert path.read_text() == "something of yours without an end"
-    told = Task(Workload(wr.sum("x"), 100, 1), Panes).key
-    path.write_text(json.dumps({**told, "time": -1.0, "update": 1.0, "query": 1.0, "bytes": 1, "runs": []}) + "\n{}\n")
+    key = Task(Workload(wr.sum("x"), 100, 1), Panes).key
+    path.write_text(json.dumps({**key, "time": -1.0, "update": 1.0, "query": 1.0, "bytes": 1, "runs": []}) + "\n{}\n")
     with pytest.raises(SourceError, match=r"time is -1\.0"):
         read_lines(path)
 

@@ -77,13 +77,13 @@ def test_an_answer_past_all_elements_has_the_rank_of_the_last():
 def test_what_a_sample_tells_is_what_it_would_answer(kind: type):
     x, minutes = make_stream("bursty", 4 * SLIDE), 2
     retention, accuracy = Retention(minutes * SLIDE), Accuracy(0.1, 0.01)
-    told = answers_of(kind(Variance("x"), retention, accuracy), x, minutes, {"variance", "quantiles"})
+    answers = answers_of(kind(Variance("x"), retention, accuracy), x, minutes, {"variance", "quantiles"})
     on = np.arange(x.size)
     rolled = kind(Variance("x"), retention, accuracy).roll(on, x, SLIDE)
-    assert told["variance"] == pytest.approx(rolled[minutes - 1 :], rel=1e-9)
+    assert answers["variance"] == pytest.approx(rolled[minutes - 1 :], rel=1e-9)
     for j, phi in enumerate(PHI):
         rolled = kind(Quantile("x", phi), retention, accuracy).roll(on, x, SLIDE)
-        assert (told["quantiles"][:, j] == rolled[minutes - 1 :]).all()
+        assert (answers["quantiles"][:, j] == rolled[minutes - 1 :]).all()
 
 
 def test_no_deterministic_synopsis_exceeds_eps_on_any_data():

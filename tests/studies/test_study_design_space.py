@@ -77,8 +77,8 @@ def test_the_thesis_slide_is_worth_less_than_its_first_model_says():
 def test_where_the_thesis_says_that_an_approach_stops_to_pay_is_in_its_measurements(number: str):
     table = APPROACHES[number].table
     first = APPROACHES["6.1" if table.aggregate == "variance" else "6.12"].table
-    costs, beside = ([row.operator_time.average for row in each.rows[2:]] for each in (table, first))
-    found = crossing([1 / 60, 1 / 4, 1 / 2], costs, beside)
+    costs, others = ([row.operator_time.average for row in each.rows[2:]] for each in (table, first))
+    found = crossing([1 / 60, 1 / 4, 1 / 2], costs, others)
     assert (0.5 if found is None else found) == pytest.approx(float(Fraction(STOPS[number][0])), abs=0.03)
 
 

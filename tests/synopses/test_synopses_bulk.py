@@ -211,7 +211,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 def test_batches_and_single_elements_in_turn(
     kind: str, aggregate: Any, seed: int, thirds: int, turns: list[tuple[int, bool]], every: int
 ) -> None:
-    """Whatever batches leave behind, single elements go on from, also from bytes, and the other way round."""
+    """Single values continue from whatever batches leave behind, also from bytes, and the other way round."""
     length = 3 * thirds
     synopsis, come = KINDS[kind](aggregate, Retention(length)), 0
     x = np.random.default_rng(seed).integers(-50, 50, 3 * sum(n for n, _ in turns)).astype(np.float64)

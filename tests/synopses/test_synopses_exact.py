@@ -58,7 +58,7 @@ SIZES = st.integers(0, 150) | st.integers(0, 600)
 
 @st.composite
 def streams(draw: Any) -> tuple[Any, Any]:
-    """Elements in order, with ties and gaps; values are whole numbers of a few kinds, so that sums are exact."""
+    """Elements in order, with ties and gaps; values are a few distinct integers, so that sums are exact."""
     n, seed = draw(SIZES), draw(st.integers(0, 2**32))
     rng = np.random.default_rng(seed)
     steps = rng.choice([0, 1, 1, 2, 3, 40], n)

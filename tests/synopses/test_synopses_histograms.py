@@ -62,7 +62,7 @@ def recomputed(aggregate: Any, x: np.ndarray, first: np.ndarray) -> np.ndarray:
 
 
 def worst(got: np.ndarray, want: np.ndarray) -> float:
-    """The largest relative error; where there is nothing to be told, nothing may be told."""
+    """The largest relative error; where no answer is defined, there must be none."""
     assert (np.isnan(got) == np.isnan(want)).all()
     got, want = got[~np.isnan(want)], want[~np.isnan(want)]
     scale = np.abs(want)
@@ -225,8 +225,8 @@ def test_any_cut_and_any_round_trip_gives_the_same_answers(
         kept.update(on[begin:end], x[begin:end])
         begin = end
         if end and end % every == 0:
-            told = kept.query()
-            assert np.isnan(answers[end // every - 1]) if told is None else told == answers[end // every - 1]
+            answer = kept.query()
+            assert np.isnan(answers[end // every - 1]) if answer is None else answer == answers[end // every - 1]
         fresh = make(retention)
         fresh.load(kept.save())
         kept = fresh

@@ -63,7 +63,7 @@ def gappy(seed: int, n: int, length: int, most: int = 20) -> tuple[Array, Array,
 
 
 class Case(NamedTuple):
-    """A synopsis, and what is asked of an answer of it, given the elements in the window."""
+    """A synopsis, and the check of an answer of it, for the values in the window."""
 
     make: Callable[[Retention], Synopsis]
     judge: Callable[[Any, Array], None]
@@ -73,7 +73,7 @@ class Case(NamedTuple):
 
 
 def exactly(aggregate: Any) -> Callable[[Any, Array], None]:
-    return lambda told, window: assert_same(told, aggregate.compute(window.tolist()), CLOSE)
+    return lambda answer, window: assert_same(answer, aggregate.compute(window.tolist()), CLOSE)
 
 
 def exact(kind: Any, aggregate: Any, **options: Any) -> Case:
@@ -81,27 +81,27 @@ def exact(kind: Any, aggregate: Any, **options: Any) -> Case:
 
 
 def relatively(kind: Any, aggregate: Any, eps: float) -> Case:
-    def judge(told: Any, window: Array) -> None:
+    def judge(answer: Any, window: Array) -> None:
         want = aggregate.compute(window.tolist())
-        assert (told is None) == (want is None)
-        assert want is None or abs(told - want) <= eps * abs(want) + CLOSE
+        assert (answer is None) == (want is None)
+        assert want is None or abs(answer - want) <= eps * abs(want) + CLOSE
 
     return Case(lambda retention: kind(aggregate, retention, Accuracy(eps)), judge)
 
 
 def in_rank(kind: Any, eps: float, delta: float = 0.0, kinds: tuple[Any, ...] = ("count", "time")) -> Case:
-    def judge(told: Any, window: Array) -> None:
-        assert (told is None) == (window.size == 0)
-        assert told is None or rank_errors(told, PHI, window, among=not delta).max() <= eps
+    def judge(answer: Any, window: Array) -> None:
+        assert (answer is None) == (window.size == 0)
+        assert answer is None or rank_errors(answer, PHI, window, among=not delta).max() <= eps
 
     return Case(lambda retention: kind(wr.median("x"), retention, Accuracy(eps, delta), phi=PHI), judge, kinds)
 
 
 def heavy(phi: float, eps: float) -> Case:
-    def judge(told: Any, window: Array) -> None:
-        assert (told is None) == (window.size == 0)
-        if told is not None:
-            assert_heavy(told, phi, eps, window)
+    def judge(answer: Any, window: Array) -> None:
+        assert (answer is None) == (window.size == 0)
+        if answer is not None:
+            assert_heavy(answer, phi, eps, window)
 
     return Case(lambda retention: ArasuMankuHeavyHitters(wr.heavy_hitters("x", phi), retention, Accuracy(eps)), judge)
 
@@ -113,10 +113,10 @@ def sample(kind: Any, aggregate: Any, retention: Retention, **options: Any) -> A
 
 
 def counted(kind: Any) -> Case:
-    """A count from any sample is within eps / 2; what its items tell has tests of its own."""
+    """A count from any sample is within eps / 2; its other estimates have tests of their own."""
 
-    def judge(told: Any, window: Array) -> None:
-        assert abs(told - window.size) <= 0.05 * window.size + 0.5
+    def judge(answer: Any, window: Array) -> None:
+        assert abs(answer - window.size) <= 0.05 * window.size + 0.5
 
     kinds = tuple(kind.retentions)
     return Case(lambda retention: sample(kind, wr.count("x"), retention, size=9), judge, kinds)
@@ -147,7 +147,7 @@ CASES: dict[str, Case] = {
 
 def by_default(kind: type[Synopsis]) -> Case:
     """A synopsis that has no case above: its example, which answers exactly, or as its own tests check."""
-    judge = exactly(kind.example_aggregate) if kind.exact else lambda told, window: None
+    judge = exactly(kind.example_aggregate) if kind.exact else lambda answer, window: None
     return Case(kind.example, judge, tuple(kind.retentions))
 
 
@@ -176,8 +176,8 @@ def test_answers_are_of_the_window_that_ends_at_the_moment(
         answers = make().answers(on, x, moments).to_pylist()
     else:
         answers = assert_asked_alike(make, on, x, moments, case.rounding)
-    for moment, told in zip(moments, answers, strict=True):
-        case.judge(told, window_until(on, x, moment, retention))
+    for moment, answer in zip(moments, answers, strict=True):
+        case.judge(answer, window_until(on, x, moment, retention))
 
 
 def with_silences(seed: int) -> tuple[Array, Array]:
@@ -206,11 +206,11 @@ def test_large_windows_that_run_empty_stay_within_eps(name: str) -> None:
             [*(on[end] + np.arange(0, 3200, 60) for end in (7_999, 15_999, 19_999)), on[::311], on[::997] + 9]
         )
     )
-    for moment, told in zip(moments, case.make(retention).answers(on, x, moments).to_pylist(), strict=True):
-        case.judge(told, window_until(on, x, moment, retention))
+    for moment, answer in zip(moments, case.make(retention).answers(on, x, moments).to_pylist(), strict=True):
+        case.judge(answer, window_until(on, x, moment, retention))
 
 
-# What samples tell.
+# What samples estimate.
 
 TIMED = [kind for kind in SAMPLERS if "time" in kind.retentions]
 each_timed_sample = pytest.mark.parametrize("kind", TIMED, ids=lambda kind: kind.__name__)
@@ -221,7 +221,7 @@ each_timed_sample = pytest.mark.parametrize("kind", TIMED, ids=lambda kind: kind
 def test_the_items_of_a_sample_leave_as_time_goes_on(kind: Any, aggregate: Any) -> None:
     for seed in range(5):
         on, x, moments = gappy(seed, 300, 30)
-        x += np.arange(300) / 1000  # values that tell which element they are of
+        x += np.arange(300) / 1000  # distinct values
         kept, seen = sample(kind, aggregate, Retention(30, "time"), size=1 + 7 * seed), 0
         for moment in moments:
             upto = np.searchsorted(on, moment, "right")
@@ -245,11 +245,11 @@ def test_quantiles_of_a_sample_are_as_near_as_its_items_are_many(kind: Any) -> N
         upto = np.searchsorted(on, moment, "right")
         kept.update(on[seen:upto], x[seen:upto])
         kept.advance(moment)
-        seen, (told, items), window = upto, kept.estimate(), window_until(on, x, moment, retention)
-        assert (told is None) == (items == 0)
+        seen, (answer, items), window = upto, kept.estimate(), window_until(on, x, moment, retention)
+        assert (answer is None) == (items == 0)
         many += items >= 200
-        if told is not None:
-            assert rank_errors(np.array([told]), np.array([0.5]), window).max() <= math.sqrt(10 / items)
+        if answer is not None:
+            assert rank_errors(np.array([answer]), np.array([0.5]), window).max() <= math.sqrt(10 / items)
     assert many >= 30
 
 
@@ -269,7 +269,7 @@ def test_slots_hold_each_element_alike_after_a_silence() -> None:
 
 
 def timed(kind: Any) -> Synopsis:
-    """One of each synopsis that keeps to a time."""
+    """One of each synopsis that supports a retention by time."""
     return next(
         case.make(Retention(10, "time")) for case in CASES.values() if isinstance(case.make(Retention(9)), kind)
     )
@@ -334,10 +334,10 @@ def test_time_does_not_matter_to_a_count(kind: Any) -> None:
 def test_a_landmark_window_has_all_elements_up_to_the_moment() -> None:
     on, x, moments = gappy(1, 500, 10)
     synopsis = GreenwaldKhanna(wr.median("x"), accuracy=Accuracy(0.05), phi=PHI)
-    for moment, told in zip(moments, synopsis.answers(on, x, moments).to_pylist(), strict=True):
+    for moment, answer in zip(moments, synopsis.answers(on, x, moments).to_pylist(), strict=True):
         window = window_until(on, x, moment, None)
-        assert (told is None) == (window.size == 0)
-        assert told is None or rank_errors(told, PHI, window).max() <= 0.05
+        assert (answer is None) == (window.size == 0)
+        assert answer is None or rank_errors(answer, PHI, window).max() <= 0.05
     assert synopsis.n == 500
 
 
@@ -362,16 +362,16 @@ def test_panes_are_exact_at_moments_where_panes_end() -> None:
     on, x, _ = gappy(2, 400, 24)
     moments = np.arange(-48, on[-1] + 60, 8)
     window = Panes(wr.sum("x"), Retention(24, "time"), every=8)
-    for moment, told in zip(moments, window.answers(on, x, moments).to_pylist(), strict=True):
-        assert told == wr.sum("x").compute(window_until(on, x, moment, window.retention).tolist())
+    for moment, answer in zip(moments, window.answers(on, x, moments).to_pylist(), strict=True):
+        assert answer == wr.sum("x").compute(window_until(on, x, moment, window.retention).tolist())
 
 
 def test_integers_stay_integers_at_moments_too() -> None:
     on, x, moments = gappy(3, 200, 20)
     whole = x.astype(np.int64) * 2**40 + 1
-    told = DABA(wr.sum("x"), Retention(20, "time"), integral=True).answers(on, whole, moments).to_pylist()
+    answer = DABA(wr.sum("x"), Retention(20, "time"), integral=True).answers(on, whole, moments).to_pylist()
     windows = (window_until(on, whole, moment, Retention(20, "time")) for moment in moments)
-    assert told == [wr.sum("x").compute(window.tolist()) for window in windows]
+    assert answer == [wr.sum("x").compute(window.tolist()) for window in windows]
     window = TwoStacks(wr.sum("x"), Retention(3), integral=True)
     with pytest.raises(DataError, match="exceeds 64 bits"):
         window.answers(np.arange(2), np.array([2**62, 2**62]), np.array([0, 1]))

@@ -1,4 +1,4 @@
-"""Samples are drawn with the probabilities they promise, from the window and nothing else, and tell what they hold.
+"""Samples are drawn with the probabilities they promise, from the window and nothing else, and answer from their items.
 
 All seeds are fixed. A statistical test fails by chance with a probability of less than one in a million.
 """
@@ -45,7 +45,7 @@ def assert_distributed(counts: np.ndarray, shares: np.ndarray) -> None:
 
 
 def make(kind: type[Sample], aggregate: Any, retention: Retention, **options: Any) -> Sample:
-    """A sample; a Bernoulli one over time needs to be told its probability."""
+    """A sample; a Bernoulli one over time needs its probability."""
     if kind is BernoulliSample and retention.kind == "time":
         options = {"probability": 0.4, **options}
     return kind(aggregate, retention, ROUGH, **options)
@@ -63,7 +63,7 @@ def test_sizes_are_those_of_table_5_2(delta: float, sizes: list[int]) -> None:
 
 
 def test_the_bounded_priority_sample_of_example_4_5_1() -> None:
-    # With this seed, the priorities are in the order that the example tells of.
+    # With this seed, the priorities are in the order of the example.
     sample = BoundedPrioritySample(Mean("x"), Retention(8), ROUGH, size=4, seed=48619)
     sample.update(np.arange(4), EXAMPLE[:4])
     assert sample.estimate() == Estimate(7.0, 4)
@@ -76,7 +76,7 @@ def test_the_bounded_priority_sample_of_example_4_5_1() -> None:
 
 
 def test_the_biased_reservoir_of_example_4_5_2() -> None:
-    # With this seed, the coins fall as in the example. Its λ = 0.5 gives 3 places, not the 4 that it goes on with.
+    # With this seed, the coins fall as in the example. Its λ = 0.5 gives 3 places, not the 4 that it continues with.
     assert capacity_for(0.5) == 3
     sample = BiasedReservoir(Mean("x"), Retention(8), ROUGH, size=4, seed=2471)
     sample.update(np.arange(4), EXAMPLE[:4])
@@ -280,8 +280,8 @@ def test_a_bounded_priority_sample_has_at_most_its_size_and_sometimes_none() -> 
     for seed in range(400):
         sample = BoundedPrioritySample(Mean("x"), Retention(4), ROUGH, size=1, seed=seed)
         sample.update(np.arange(11), np.arange(11.0))
-        told, size = sample.estimate()
-        assert (told is None) == (size == 0)
+        estimate, size = sample.estimate()
+        assert (estimate is None) == (size == 0)
         sizes.append(size)
     assert set(sizes) == {0, 1}
 
@@ -327,7 +327,7 @@ def test_items_that_have_left_the_window_are_forgotten_unless_asked_for() -> Non
     assert left.items().size < kept.items().size
 
 
-# What a sample tells.
+# What a sample estimates.
 
 SAMPLERS = [BernoulliSample, ChainSample, PrioritySample, BoundedPrioritySample, BiasedReservoir, PaneReservoirs]
 AGGREGATES = [Mean("x"), Variance("x"), Stddev("x"), Median("x"), Quantile("x", 0.9), Sum("x"), Count("x")]
@@ -342,13 +342,13 @@ CASES = st.tuples(
 
 
 def arrays(stream: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Moments, and values that tell which element they are of."""
+    """Moments, and distinct values."""
     on = np.cumsum([gap for gap, _ in stream], dtype=np.int64)
     return on, np.array([value + i / 1000 for i, (_, value) in enumerate(stream)])
 
 
 def expected(aggregate: Any, items: np.ndarray, elements: float) -> Any:
-    """What a sample of these items tells of a window of so many elements."""
+    """The estimate of a sample of these items for a window of so many values."""
     if isinstance(aggregate, Count):
         return elements
     if isinstance(aggregate, Sum):
@@ -370,13 +370,13 @@ def test_a_sample_tells_what_its_items_tell_and_they_are_in_the_window(
         first = max(first, 0 if retention.kind == "time" else i + 1 - retention.length)
         items = sample.items()
         assert set(items) <= set(x[first : i + 1])
-        told, inside = sample.query(), i + 1 - first
+        estimate, inside = sample.query(), i + 1 - first
         if retention.kind == "time" and isinstance(aggregate, Count | Sum):
             scale = expected(aggregate, items, inside)
-            assert told is None if scale is None else abs(told - scale) <= 0.05 * abs(scale) + 1e-9
+            assert estimate is None if scale is None else abs(estimate - scale) <= 0.05 * abs(scale) + 1e-9
         else:
             want = expected(aggregate, items, inside)
-            assert told == (None if want is None else pytest.approx(want))
+            assert estimate == (None if want is None else pytest.approx(want))
 
 
 def test_more_places_than_elements_hold_them_all() -> None:
@@ -399,11 +399,11 @@ def test_quantiles_are_within_eps_as_often_as_delta_says(sampler: type[Sample], 
     )
     length, every = 5000, 500
     for q in (0.1, 0.5, 0.99):
-        told = sampler(Quantile("x", q), Retention(length), ROUGH, seed=2).roll(np.arange(x.size), x, every)
+        quantiles = sampler(Quantile("x", q), Retention(length), ROUGH, seed=2).roll(np.arange(x.size), x, every)
         off = 0
-        for j in range(length // every, told.size):
+        for j in range(length // every, quantiles.size):
             window = np.sort(x[(j + 1) * every - length : (j + 1) * every])
-            below, up_to = np.searchsorted(window, told[j]), np.searchsorted(window, told[j], side="right")
+            below, up_to = np.searchsorted(window, quantiles[j]), np.searchsorted(window, quantiles[j], side="right")
             off += not below - 0.1 * length <= q * length <= up_to + 0.1 * length
         assert off == 0  # With delta = 0.01 for each of 70 windows, more than seven would be a chance of 1e-6.
 
@@ -433,8 +433,8 @@ def test_any_cut_and_any_round_trip_gives_the_same_answers(
         kept.update(on[begin:end], x[begin:end])
         begin = end
         if end and end % every == 0:
-            told = kept.query()
-            assert np.isnan(answers[end // every - 1]) if told is None else told == answers[end // every - 1]
+            answer = kept.query()
+            assert np.isnan(answers[end // every - 1]) if answer is None else answer == answers[end // every - 1]
         fresh = make(sampler, aggregate, retention, size=size, seed=seed)
         fresh.load(kept.save())
         kept = fresh
