@@ -28,7 +28,7 @@ settings.register_profile("thorough", max_examples=3000, **COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "core"))
 
 IMPORTED = [str(Path(__file__).parent / "support"), str(Path(__file__).parents[1])]
-"""Where tests import modules of their own from, besides what is installed."""
+"""Where tests import their own modules from, apart from the installed packages."""
 
 LONGEST = (
     "test_cli_stream",

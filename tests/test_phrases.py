@@ -102,7 +102,3 @@ def test_a_line_with_a_reason_passes_and_the_others_are_reported(tmp_path: Path,
     assert capsys.readouterr().out == f"{page}:2: 'goes on': write 'resume' or 'continue'\n"
     page.write_text("It continues.\n")
     assert phrases.main([str(page)]) == 0
-
-
-def test_what_is_not_checked_yet_exists():
-    assert [name for name in phrases.NOT_YET if not (ROOT / name).exists()] == []

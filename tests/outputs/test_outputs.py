@@ -378,7 +378,7 @@ ADVISE = ["advise", "sum(x)", "--retention", "100", "--slide", "10", "--plot"]
         ([*ADVISE, "photo.png"], "photo.png", b"\x89PNG\r\n\x1a\n holiday", "it is not a PNG picture drawn by Windrow"),
         ([*ADVISE, "photo.svg"], "photo.svg", b"<?xml?><svg/>", "it is not a SVG picture drawn by Windrow"),
         (["calibrate", "--out", "config.json"], "config.json", b'{"a": 1}', "it is not a model"),
-        (["calibrate", "--out", "new.json", "--fresh"], "new.quick.jsonl", b'{"a": 1}\n', "is no measurement"),
+        (["calibrate", "--out", "new.json", "--fresh"], "new.quick.jsonl", b'{"a": 1}\n', "expected a measurement"),
         (["demo", "--out", "."], "jams.csv", b"a,b\n1,2\n", "cannot have written it: expected the columns 'frame'"),
         (["demo", "--out", "."], "dye.png", b"\x89PNG\r\n\x1a\n holiday", "it is not a PNG picture drawn by Windrow"),
         (["demo", "--out", "."], "tow.parquet", b"mine", "cannot have written it"),
