@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
+from importlib import metadata
 
 import windrow as wr
 from windrow import errors
@@ -18,6 +17,5 @@ def test_every_scheme_aggregate_and_error_is_public():
     assert offered - set(wr.__all__) == set()
 
 
-def test_the_version_is_that_of_the_project():
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-    assert wr.__version__ == project["version"]
+def test_the_version_is_that_of_the_installed_project():
+    assert wr.__version__ == metadata.version("windrow")

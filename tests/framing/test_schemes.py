@@ -280,7 +280,7 @@ def test_nan_and_null_are_both_missing(nulls: str) -> None:
 
 def test_a_forbidden_null_predicate_is_named() -> None:
     sample = traffic(range(2), hit=[True, None])
-    with pytest.raises(DataError, match="predicate 'hit' is null or NaN in 1 tuple"):
+    with pytest.raises(DataError, match="predicate 'hit' is null or NaN in 1 row: "):
         framed(wr.Threshold("hit", nulls="error"), INTEGER, sample)
 
 

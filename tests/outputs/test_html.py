@@ -14,8 +14,8 @@ def test_text_is_escaped_and_keeps_its_lines() -> None:
     assert html_table([], []) == "<table></table>"
 
 
-def test_the_choice_of_a_plan_is_a_table_of_reasons() -> None:
+def test_the_choice_of_a_plan_is_a_list_of_reasons() -> None:
     choice = PlanChoice("native", ("speed < 40 is a run", "one window"))
     assert choice._repr_html_() == (
-        "<pre>plan: native</pre><table><tr><td>speed &lt; 40 is a run</td></tr><tr><td>one window</td></tr></table>"
+        "<p>plan: <b>native</b></p><ul><li>speed &lt; 40 is a run</li><li>one window</li></ul>"
     )

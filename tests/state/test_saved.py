@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -188,8 +189,14 @@ def test_the_cursors_of_a_synopsis_must_be_places_in_it(name: str) -> None:
 def test_a_synopsis_with_wrong_arrays_is_refused_or_harmless() -> None:
     """Neither a crash nor a loop without end, whatever the arrays say under a checksum that is right."""
     script = Path(decoded_states.__file__)
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
     trial = subprocess.run(
-        [sys.executable, script, "1", "20"], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, script, "1", "20"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env=os.environ | paths,
     )
     last = trial.stdout.splitlines()[-1:]
     assert trial.returncode == 0, f"exit code {trial.returncode} after {last}:\n{trial.stderr}"

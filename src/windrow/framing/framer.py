@@ -199,7 +199,8 @@ class Framer:
                     if name in self.scheme.predicates
                     else f"column {name!r}"
                 )
-                raise DataError(f"{what} is null or NaN in {int(lacks.sum())} rows: nulls='error' forbids that")
+                n = int(lacks.sum())
+                raise DataError(f"{what} is null or NaN in {n} row{'s' if n > 1 else ''}: nulls='error' forbids that")
             if policy == "false" or name in self.scheme.predicates:
                 values.numbers[lacks] = False
             missing = lacks if missing is None else missing | lacks
