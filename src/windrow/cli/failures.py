@@ -51,7 +51,9 @@ def _unreadable(message: str, malformed: bool = False) -> str:
 def gist(error: Exception) -> str:
     """Return the most informative line of a failure.
 
-    >>> gist(RuntimeError("An error occurred while calling o1.x: SparkException: [OUT_OF_LUCK] No luck."))
+    >>> gist(
+    ...     RuntimeError("An error occurred while calling o1.x: SparkException: [OUT_OF_LUCK] No luck.")
+    ... )
     'RuntimeError: [OUT_OF_LUCK] No luck.'
     """
     messages = [match for match in SPARK.finditer(str(error)) if match["kind"] not in WRAPPERS]

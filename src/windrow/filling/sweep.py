@@ -126,7 +126,10 @@ def pairs_of(rows: Placed, frames: Placed, end: Array, tuning: Tuning | None = N
 
     >>> rows = Placed(np.zeros(3, int), np.array([1, 4, 8]))
     >>> frames = Placed(np.zeros(2, int), np.array([7, 1]))
-    >>> [(pairs.row.tolist(), pairs.slot.tolist()) for pairs in pairs_of(rows, frames, np.array([9, 4]))]
+    >>> [
+    ...     (pairs.row.tolist(), pairs.slot.tolist())
+    ...     for pairs in pairs_of(rows, frames, np.array([9, 4]))
+    ... ]
     [([0, 1, 2], [1, 1, 0])]
     """
     n = frames.group.size

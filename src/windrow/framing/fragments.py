@@ -58,7 +58,9 @@ class FragmentFramer(Framer):
     >>> framer = FragmentFramer(wr.Threshold("hot", min_count=2), Clock.of(pa.int64(), "t"), {}, [])
     >>> def see(on, hot):
     ...     hit = Values(np.array(hot), np.empty(0, bool))
-    ...     return framer.ended(framer.process(RowBatch(np.zeros(len(on), int), np.array(on), {"hit": hit}, [])))
+    ...     return framer.ended(
+    ...         framer.process(RowBatch(np.zeros(len(on), int), np.array(on), {"hit": hit}, []))
+    ...     )
     >>> len(see([1], [True]).frames), len(framer.report().frames)
     (0, 0)
     >>> len(see([2], [True]).frames), framer.report().count.to_pylist()

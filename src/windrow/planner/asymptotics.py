@@ -45,7 +45,11 @@ def grows(cost: Expr, other: Expr, as_: Symbol) -> Relation:
 
     >>> from windrow.synopses.costs import symbols
     >>> q = symbols()
-    >>> str(grows(q.S * 3 + 1, q.R, q.R)), str(grows(q.R, q.S * 3 + 1, q.R)), str(grows(2 * q.R, q.R, q.R))
+    >>> (
+    ...     str(grows(q.S * 3 + 1, q.R, q.R)),
+    ...     str(grows(q.R, q.S * 3 + 1, q.R)),
+    ...     str(grows(2 * q.R, q.R, q.R)),
+    ... )
     ('O', 'Ω', 'Θ')
     """
     import sympy

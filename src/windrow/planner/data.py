@@ -66,7 +66,9 @@ STREAMS: Mapping[str, Callable[[Generator, int], Numbers]] = MappingProxyType(
 def make_stream(kind: str, n: int, seed: int = 0) -> Numbers:
     """Return the first `n` values of a stream; equal seeds give equal streams.
 
-    >>> make_stream("sorted", 3, seed=1).round(2).tolist() == sorted(make_stream("sorted", 3, seed=1).round(2).tolist())
+    >>> make_stream("sorted", 3, seed=1).round(2).tolist() == sorted(
+    ...     make_stream("sorted", 3, seed=1).round(2).tolist()
+    ... )
     True
     """
     return STREAMS[kind](np.random.default_rng([seed, list(STREAMS).index(kind)]), n)

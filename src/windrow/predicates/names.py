@@ -28,7 +28,12 @@ def bare_names(tokens: Sequence[Token]) -> list[Token]:
     """Return the keywords that are names, because a value must stand there and an operator follows.
 
     >>> import sqlglot
-    >>> [token.start for token in bare_names(sqlglot.tokenize("and > 1 or not and < from and x = 1", read="spark"))]
+    >>> [
+    ...     token.start
+    ...     for token in bare_names(
+    ...         sqlglot.tokenize("and > 1 or not and < from and x = 1", read="spark")
+    ...     )
+    ... ]
     [0, 15, 21]
     """
     names: list[Token] = []

@@ -63,9 +63,8 @@ def assemble(fragments: DataFrame, *, by: str | Sequence[str] | None = None) -> 
     Examples
     --------
     >>> import windrow as wr
-    >>> columns = (
-    ...     "frame long, start int, end int, closed_at int, count long, complete boolean, fragment long, final boolean"
-    ... )
+    >>> columns = "frame long, start int, end int, closed_at int, count long, complete boolean"
+    >>> columns += ", fragment long, final boolean"
     >>> pieces = [
     ...     (0, 1, 4, None, 4, False, 0, False),
     ...     (0, 5, 6, 7, 2, True, 1, True),

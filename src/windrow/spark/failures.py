@@ -49,7 +49,8 @@ def failure(of: StreamingQuery | BaseException) -> WindrowError | None:
 
     Examples
     --------
-    >>> report = "Job aborted\nTraceback ...\nwindrow.errors.DataError: column 'x' is null in 2 rows\n\tat java..."
+    >>> error = "windrow.errors.DataError: column 'x' is null in 2 rows"
+    >>> report = f"Job aborted\nTraceback ...\n{error}\n\tat java..."
     >>> failure(RuntimeError(report))
     DataError("column 'x' is null in 2 rows")
     """

@@ -93,7 +93,9 @@ def fill(
     | 20|  tow|    0|
     +---+-----+-----+
     <BLANKLINE>
-    >>> fill(jams, reports, on="at", agg={"reports": wr.count(), "last": wr.max("at")}).sort("frame").show()
+    >>> fill(jams, reports, on="at", agg={"reports": wr.count(), "last": wr.max("at")}).sort(
+    ...     "frame"
+    ... ).show()
     +-----+-----+---+-------+----+
     |frame|start|end|reports|last|
     +-----+-----+---+-------+----+

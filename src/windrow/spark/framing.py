@@ -114,7 +114,9 @@ def frames(
     --------
     >>> import windrow as wr
     >>> spark = wr.session()
-    >>> loops = spark.createDataFrame([(1, 55.0), (2, 31.0), (3, 28.0), (4, 60.0)], "minute int, speed double")
+    >>> loops = spark.createDataFrame(
+    ...     [(1, 55.0), (2, 31.0), (3, 28.0), (4, 60.0)], "minute int, speed double"
+    ... )
     >>> jams = frames(loops, wr.Threshold("speed < 40"), on="minute", agg={"slowest": wr.min("speed")})
     >>> jams.show()
     +-----+-----+---+---------+-----+--------+-------+

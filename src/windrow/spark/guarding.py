@@ -51,7 +51,9 @@ def guard(stream: DataFrame, *, on: str, ahead: Duration = AHEAD, held: bool = F
     Examples
     --------
     >>> import windrow as wr
-    >>> rows = wr.session().sql("select timestamp'2024-05-01' ts union all select timestamp'9999-12-31'")
+    >>> rows = wr.session().sql(
+    ...     "select timestamp'2024-05-01' ts union all select timestamp'9999-12-31'"
+    ... )
     >>> guard(rows, on="ts").collect()
     [Row(ts=datetime.datetime(2024, 5, 1, 0, 0))]
     >>> guard(rows, on="ts", held=True).collect()

@@ -112,7 +112,9 @@ def slide(
     >>> import windrow as wr
     >>> spark = wr.session()
     >>> loops = spark.createDataFrame([(1, 4), (2, 6), (9, 1), (14, 3)], "minute int, cars int")
-    >>> slide(loops, wr.Sliding(10, every=5), on="minute", agg={"cars": wr.sum("cars")}).orderBy("end").show()
+    >>> slide(loops, wr.Sliding(10, every=5), on="minute", agg={"cars": wr.sum("cars")}).orderBy(
+    ...     "end"
+    ... ).show()
     +-----+---+--------+----+
     |start|end|complete|cars|
     +-----+---+--------+----+

@@ -76,7 +76,14 @@ def check_same(
     """Reject options that differ from those of the saved state.
 
     >>> before, now = {"gap": 1}, {"gap": 2}
-    >>> check_same("the checkpoint was written", before, "this query uses", now, ["gap"], "use a new checkpoint")
+    >>> check_same(
+    ...     "the checkpoint was written",
+    ...     before,
+    ...     "this query uses",
+    ...     now,
+    ...     ["gap"],
+    ...     "use a new checkpoint",
+    ... )
     Traceback (most recent call last):
     ...
     windrow.errors.SourceError: the checkpoint was written with gap=1, but this query uses gap=2; use a new checkpoint or restore gap=1

@@ -90,7 +90,9 @@ def as_texts(values: Column) -> list[str]:
     ['1.5', '', '1234567']
     >>> as_texts([datetime(2024, 3, 5, 7, 12, 20), datetime(2024, 3, 5, 9, 0)])
     ['2024-03-05 07:12:20', '2024-03-05 09:00:00']
-    >>> as_texts([datetime.fromisoformat("2024-03-05 07:12:20+01:00")])  # an instant has its offset from UTC
+    >>> as_texts(
+    ...     [datetime.fromisoformat("2024-03-05 07:12:20+01:00")]
+    ... )  # an instant has its offset from UTC
     ['2024-03-05 07:12:20+01:00']
     """
     return [_as_text(value, _time_format(values)) for value in values]

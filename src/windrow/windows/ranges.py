@@ -155,8 +155,12 @@ def combined(accumulator: Accumulator, states: States, first: Indices, last: Ind
     >>> import pyarrow as pa, windrow as wr
     >>> accumulator = Accumulator(wr.max("x"), pa.int64())
     >>> states = accumulator.empty(4)
-    >>> accumulator.accumulate(states, np.arange(4).reshape(-1, 1), accumulator.read(pa.array([3, 9, 2, 5])))
-    >>> accumulator.finish(combined(accumulator, states, np.array([0, 1, 2]), np.array([2, 3, 4]))).to_pylist()
+    >>> accumulator.accumulate(
+    ...     states, np.arange(4).reshape(-1, 1), accumulator.read(pa.array([3, 9, 2, 5]))
+    ... )
+    >>> accumulator.finish(
+    ...     combined(accumulator, states, np.array([0, 1, 2]), np.array([2, 3, 4]))
+    ... ).to_pylist()
     [9, 9, 5]
     """
     results = accumulator.empty(first.size)

@@ -120,7 +120,10 @@ def is_drained(framing: Framing, holds: Condition) -> bool:
     >>> everything = [Interval(0, 3)]
     >>> is_drained([Interval(0, 2), Interval(2, 3)], lambda framing: is_covering(framing, everything))
     True
-    >>> is_drained([Interval(0, 2), Interval(2, 2), Interval(3, 3)], lambda framing: is_covering(framing, everything))
+    >>> is_drained(
+    ...     [Interval(0, 2), Interval(2, 2), Interval(3, 3)],
+    ...     lambda framing: is_covering(framing, everything),
+    ... )
     False
     """
     return holds(framing) and not any(holds([f for f in framing if f != removed]) for removed in framing)

@@ -68,7 +68,9 @@ def register_sql(spark: SparkSession, modules: Sequence[str] = ()) -> None:
     >>> import windrow as wr
     >>> spark = wr.session()
     >>> wr.register_sql(spark)
-    >>> loops = spark.createDataFrame([(1, 55.0), (2, 31.0), (3, 28.0), (4, 60.0)], "minute int, speed double")
+    >>> loops = spark.createDataFrame(
+    ...     [(1, 55.0), (2, 31.0), (3, 28.0), (4, 60.0)], "minute int, speed double"
+    ... )
     >>> loops.createOrReplaceTempView("loops")
     >>> spark.sql('''
     ...     SELECT start, end, count, slowest

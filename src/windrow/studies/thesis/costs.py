@@ -42,7 +42,10 @@ def thesis_model() -> Model:
     >>> from windrow.planner.workload import Workload
     >>> hour, ten_minutes = 60 * 60 * 320, 10 * 60 * 320
     >>> work = Workload(wr.variance("temperature"), hour, ten_minutes)
-    >>> {kind.__name__: round(thesis_model().predict(work, kind).time / 1e9, 3) for kind in (Recomputation, Panes)}
+    >>> {
+    ...     kind.__name__: round(thesis_model().predict(work, kind).time / 1e9, 3)
+    ...     for kind in (Recomputation, Panes)
+    ... }
     {'Recomputation': 0.562, 'Panes': 0.16}
     """
     fits: dict[Key, dict[str, Fit]] = {}

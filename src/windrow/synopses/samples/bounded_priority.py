@@ -258,7 +258,9 @@ class BoundedPrioritySample(Sample):
     >>> import numpy as np
     >>> from windrow.aggregates import Mean
     >>> from windrow.synopses import Accuracy, Retention
-    >>> sample = BoundedPrioritySample(Mean("speed"), Retention(60, "time"), Accuracy(0.1, 0.01), size=20)
+    >>> sample = BoundedPrioritySample(
+    ...     Mean("speed"), Retention(60, "time"), Accuracy(0.1, 0.01), size=20
+    ... )
     >>> sample.update(np.arange(1000) // 3, np.full(1000, 50.0))
     >>> sample.estimate()
     Estimate(value=50.0, size=11)

@@ -34,13 +34,13 @@ def register_redis(spark: SparkSession) -> None:
     read as the column's type; missing fields are null. The columns `_id`, `_time` and `_stream` describe the entry
     itself. Options of the source:
 
-        stream                one key, or several as 'north,south'
-        startingOffsets       'earliest' (default), 'latest', or the id of the entry after which to start
-        maxEntriesPerTrigger  the maximum number of entries per batch, over all streams
-        entriesPerPartition   the number of entries per task; 20000 by default
-        mode                  for unreadable values: 'error' (default), 'null', or 'drop' to drop the row
-        epoch                 read numbers as timestamps: 'seconds', 'milliseconds' or 'microseconds' since 1970
-        failOnDataLoss        'true' (default): fail if entries were trimmed before they were read
+    - `stream`: one key, or several as 'north,south'
+    - `startingOffsets`: 'earliest' (default), 'latest', or the id of the entry after which to start
+    - `maxEntriesPerTrigger`: the maximum number of entries per batch, over all streams
+    - `entriesPerPartition`: the number of entries per task; 20000 by default
+    - `mode`: for unreadable values: 'error' (default), 'null', or 'drop' to drop the row
+    - `epoch`: read numbers as timestamps: 'seconds', 'milliseconds' or 'microseconds' since 1970
+    - `failOnDataLoss`: 'true' (default): fail if entries were trimmed before they were read
 
     The sink supports the output mode append. Each row becomes an entry and each column a field; nulls are left out.
     Every row is appended exactly once, however often the query is killed and restarted from its checkpoint.
@@ -50,8 +50,12 @@ def register_redis(spark: SparkSession) -> None:
     >>> import windrow as wr
     >>> spark = wr.session()
     >>> wr.register_redis(spark)
-    >>> readings = spark.readStream.format("redis_streams").schema("detector string, at timestamp, speed double")
-    >>> loops = readings.option("url", "redis://127.0.0.1:6379").option("stream", "loops").load()  # doctest: +SKIP
+    >>> readings = spark.readStream.format("redis_streams").schema(
+    ...     "detector string, at timestamp, speed double"
+    ... )
+    >>> loops = (
+    ...     readings.option("url", "redis://127.0.0.1:6379").option("stream", "loops").load()
+    ... )  # doctest: +SKIP
     """
     check_spark(spark)
     check_version(spark, OLDEST_SPARK, "redis_streams")
