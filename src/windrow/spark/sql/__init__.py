@@ -75,7 +75,8 @@ def register_sql(spark: SparkSession, modules: Sequence[str] = ()) -> None:
     >>> spark.sql('''
     ...     SELECT start, end, count, slowest
     ...     FROM threshold_frames(
-    ...         TABLE(loops), on => 'minute', predicate => 'speed < 40', agg => map('slowest', 'min(speed)')
+    ...         TABLE(loops), on => 'minute', predicate => 'speed < 40',
+    ...         agg => map('slowest', 'min(speed)')
     ...     )
     ... ''').show()
     +-----+---+-----+-------+
