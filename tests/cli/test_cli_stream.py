@@ -21,6 +21,7 @@ from sweeps import long, sweep
 from windrow.cli.main import main
 from windrow.demo import traffic_day
 from windrow.demo.loops import jams_by_loop
+from windrow.tuning import Tuning
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 
@@ -246,7 +247,8 @@ def interrupted(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_stream_and_the_same_command_resumes(landing, tmp_path, capsys) -> None:
+def test_ctrl_c_ends_a_stream_and_the_same_command_resumes(landing, tmp_path, tune) -> None:
+    tune(buckets=Tuning().buckets)  # as in the process that is interrupted
     land(readings(0, 5), landing / "a.parquet")
     out = tmp_path / "jams"
     line = ["frames", str(landing), *STREAM, "--out", str(out)]

@@ -63,7 +63,7 @@ def test_a_column_without_a_type_is_refused_by_name(spark):
     for options in ({"by": "v"}, {"order_by": "v"}, {"agg": {"r": wr.sum("v")}}):
         with pytest.raises(TypeMismatchError, match="column 'v' is of type null"):
             wr.frames(df, HIT, on="t", **options)
-    with pytest.raises(TypeMismatchError, match="Delta: column 'v' is of type null"):
+    with pytest.raises(TypeMismatchError, match="Delta: expected a numeric column, got 'v' of type null"):
         wr.frames(df, wr.Delta({"v": 1}), on="t")
 
 
@@ -129,9 +129,9 @@ NO_NUMBERS = ["boolean", "binary", *NESTED]
 @pytest.mark.parametrize("name", NO_NUMBERS)
 def test_what_is_no_number_is_neither_clock_nor_attribute_nor_aggregated(odd, name):
     def refused(scheme=HIT, **options):
-        with pytest.raises(TypeMismatchError, match=f"column '{name}' is of type") as caught:
+        either = f"column '{name}' is of type .*(must be|expected)|expected a numeric column, got '{name}' of type"
+        with pytest.raises(TypeMismatchError, match=either):
             wr.frames(odd, scheme, **({"on": "t"} | options))
-        assert "must be" in str(caught.value) or "expected" in str(caught.value)
 
     refused(on=name)
     refused(wr.Boundary({name: 1}))

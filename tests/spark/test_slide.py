@@ -95,10 +95,10 @@ def test_every_plan_finds_the_same_windows(spark, landed, tune):
     check_same(wr.slide(source, KINDS, **arguments, plan="native"), wanted, KEYS)
 
 
-@pytest.mark.parametrize(("by", "rows"), [("g", 400), long(["lane", "k"], 400), (None, 400), long(None, 4_000)])
-def test_panes_travel_in_pieces(spark, landed, tune, by, rows):
+@pytest.mark.parametrize(("by", "per_bucket"), [("g", 400), long(["lane", "k"], 400), (None, 400), long(None, 4_000)])
+def test_panes_travel_in_pieces(spark, landed, tune, by, per_bucket):
     """More buckets than tasks, of which some stay empty; most panes come from several tasks. One group is sorted."""
-    tune(cores=3, rows_per_bucket=rows)
+    tune(cores=3, rows_per_bucket=per_bucket)
     source = wr.parquet(spark, landed)
     agg = {"n": wr.count(), "total": wr.sum("x"), "median": wr.median("x")}
     arguments: dict[str, Any] = {"on": "t", "by": by, "agg": agg}

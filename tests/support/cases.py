@@ -44,6 +44,40 @@ class Spread(wr.AggregateFunction):
         return s[1] - s[0]
 
 
+class NativeSpread(Spread):
+    """A user's aggregate that Spark SQL can compute too, over integers as an integer."""
+
+    spark_sql = "max({x}) - min({x})"
+    spark_sql_state = ("min({x})", "max({x})")
+
+
+class LargestProduct(wr.AggregateFunction):
+    """A user's aggregate of two columns."""
+
+    reads = 2
+    spark_sql = "max({x} * {y})"
+
+    @property
+    def columns(self):
+        return (self.column, "g")
+
+    @staticmethod
+    def zero():
+        return (-math.inf,)
+
+    @staticmethod
+    def add(s, x, y):
+        return (max(s[0], x * y),)
+
+    @staticmethod
+    def merge(a, b):
+        return (max(a[0], b[0]),)
+
+    @staticmethod
+    def finish(s):
+        return s[0]
+
+
 AGGREGATES: dict[str, AggregateFunction] = {
     "n": wr.count(),
     "known": wr.count("v"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Any
 
 from pyspark import cloudpickle
 
@@ -10,9 +11,10 @@ from windrow.errors import SpecError, quoted
 from windrow.registry import import_classes, imported_modules
 
 
-def import_modules(modules: Iterable[str], option: str) -> None:
+def import_modules(modules: Any, option: str) -> None:
     """Import modules, register their classes, and let Spark send these to its workers."""
-    if isinstance(modules, str) or not all(isinstance(module, str) for module in modules):
+    is_list = isinstance(modules, Sequence) and not isinstance(modules, str | bytes)
+    if not is_list or not all(isinstance(module, str) and module for module in modules):
         raise SpecError(f"{option}: expected a list of modules such as ['my_module'], got {quoted(modules)}")
     for module in modules:
         import_classes(module, option)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 
 import numpy as np
@@ -12,7 +11,18 @@ import pytest
 from pyspark.sql import functions as F
 
 import windrow as wr
-from cases import AGGREGATES, Spread, frame_locally, in_minutes, on_the_clock, rows_of, table, with_outages
+from cases import (
+    AGGREGATES,
+    LargestProduct,
+    NativeSpread,
+    Spread,
+    frame_locally,
+    in_minutes,
+    on_the_clock,
+    rows_of,
+    table,
+    with_outages,
+)
 from fuzz import schemes
 from sweeps import sweep
 from windrow.errors import UnsupportedError
@@ -258,40 +268,6 @@ def test_user_defined_aggregates_go_through_every_kernel_plan(spark, as_frame, s
     by_spread = wr.Aggregate(Spread("x"), "<=", 1.0)
     expected = rows_of(frame_locally(small, by_spread, "t", ["g"], {}), ["g"])
     assert rows_of(wr.frames(as_frame, by_spread, on="t", by="g").toArrow(), ["g"]) == expected
-
-
-class NativeSpread(Spread):
-    """A user's aggregate that Spark SQL can compute too, over integers as an integer."""
-
-    spark_sql = "max({x}) - min({x})"
-    spark_sql_state = ("min({x})", "max({x})")
-
-
-class LargestProduct(wr.AggregateFunction):
-    """A user's aggregate of two columns."""
-
-    reads = 2
-    spark_sql = "max({x} * {y})"
-
-    @property
-    def columns(self):
-        return (self.column, "g")
-
-    @staticmethod
-    def zero():
-        return (-math.inf,)
-
-    @staticmethod
-    def add(s, x, y):
-        return (max(s[0], x * y),)
-
-    @staticmethod
-    def merge(a, b):
-        return (max(a[0], b[0]),)
-
-    @staticmethod
-    def finish(s):
-        return s[0]
 
 
 def test_user_defined_aggregates_that_declare_spark_sql_take_the_native_plan(as_frame, small):
