@@ -41,7 +41,7 @@ ORDERED = {"first": wr.first("x"), "last": wr.last("k"), "n": wr.count(), "media
 
 
 @pytest.fixture(scope="module")
-def rows() -> pa.Table:
+def readings() -> pa.Table:
     """Rows of an hour, in the order of arrival, which is not quite that of time; one group falls silent."""
     rng = np.random.default_rng(8)
     n = 3_000
@@ -57,13 +57,13 @@ def rows() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def landed(rows, tmp_path_factory) -> str:
+def landed(readings, tmp_path_factory) -> str:
     """The rows as files in the order of arrival."""
     folder = tmp_path_factory.mktemp("slide") / "in"
     folder.mkdir()
     for i in range(4):
         path = folder / f"part-{i}.parquet"
-        pq.write_table(rows.slice(i * 750, 750), path, row_group_size=300)
+        pq.write_table(readings.slice(i * 750, 750), path, row_group_size=300)
         os.utime(path, (1_600_000_000 + i, 1_600_000_000 + i))
     return str(folder)
 
