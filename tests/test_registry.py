@@ -78,18 +78,21 @@ def test_an_entry_point_is_loaded_when_it_is_looked_up(folder):
     [
         ("span = nowhere:Span", "cannot load 'nowhere:Span': ModuleNotFoundError: No module named 'nowhere'"),
         ("span = strange:broken", "cannot load 'strange:broken': AttributeError"),
+        ("span = leaves:Span", "cannot load 'leaves:Span': SystemExit: 0"),
         ("span = os:path", "expected a subclass of AggregateFunction, got 'os:path'"),
-        ("range = strange:Span", "'strange:Span' is named 'span'; name the entry point so too"),
+        ("range = strange:Span", "expected the name of 'strange:Span', which is 'span'"),
     ],
 )
 def test_an_entry_point_that_cannot_be_used_is_an_error_by_name_and_a_warning_in_a_list(folder, entries, message):
     write(folder / "strange.py", SPAN)
+    write(folder / "leaves.py", "raise SystemExit(0)")
     install(folder, entries)
     offered, name = aggregates(), entries.split(" ")[0]
     with pytest.raises(SpecError, match=f"entry point '{name}' of group 'windrow.aggregates': {message}"):
         offered.find(name, "--agg")
     with pytest.warns(UserWarning, match=message):
         assert list(offered.classes()) == list(map(name_of, BUILTIN))
+    assert list(offered.classes()) == list(map(name_of, BUILTIN)), "a second warning would be an error"
     assert offered.find("sum", "--agg") is Sum
 
 
@@ -131,6 +134,7 @@ def test_a_module_registers_what_it_defines_or_lists_and_nothing_private(folder)
         ("def f(:", "cannot import 'strange': SyntaxError"),
         ("raise SystemExit(3)", "cannot import 'strange': SystemExit: 3"),
         (SPAN.replace("Span", "Sum"), "strange.Sum has the name 'sum' of windrow.aggregates.summing.Sum"),
+        (textwrap.dedent(SPAN) + "\n__all__ = 5\n", "cannot read the classes of 'strange': TypeError"),
     ],
 )  # fmt: skip
 def test_a_module_that_cannot_be_used_is_rejected_and_leaves_nothing(folder, text, message):

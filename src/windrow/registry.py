@@ -58,6 +58,8 @@ class Registry(Generic[T]):
     ) -> None:
         self.base, self.word, self.group, self.name_of = base, word, group, name_of
         self.builtin = {name_of(kind): kind for kind in builtin}
+        self._unusable: set[str] = set()
+        """The entry points that were warned about."""
         self._adopted: dict[str, type[T]] = {}
         _registries.append(self)
 
@@ -68,6 +70,8 @@ class Registry(Generic[T]):
         for module in _modules:
             for kind in _public_classes(module, self.base):
                 name = self.name_of(kind)
+                if not isinstance(name, str) or not name.isidentifier():
+                    raise SpecError(f"{_place(kind)}: expected a name that is an identifier, got {quoted(name)}")
                 self._check_free(name, kind, classes)
                 classes[name] = kind
         return classes
@@ -96,9 +100,10 @@ class Registry(Generic[T]):
         classes = self.builtin | self.imported
         for name, point in self.offered.items():
             try:
-                if name not in self.imported:
+                if name not in self.imported and name not in self._unusable:
                     classes[name] = self._load(point)
             except SpecError as error:
+                self._unusable.add(name)
                 warnings.warn(str(error), stacklevel=1)
         return classes
 
@@ -110,13 +115,16 @@ class Registry(Generic[T]):
         where = f"entry point {point.name!r} of group {self.group!r}"
         try:
             kind = point.load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a module may do anything while it is imported
             raise SpecError(f"{where}: cannot load {point.value!r}: {type(error).__name__}: {error}") from error
         if not isinstance(kind, type) or not issubclass(kind, self.base):
             raise SpecError(f"{where}: expected a subclass of {self.base.__name__}, got {point.value!r}")
         if self.name_of(kind) != point.name:
-            raise SpecError(f"{where}: {point.value!r} is named {self.name_of(kind)!r}; name the entry point so too")
-        self._check_free(point.name, kind, {})
+            raise SpecError(f"{where}: expected the name of {point.value!r}, which is {self.name_of(kind)!r}")
+        try:
+            self._check_free(point.name, kind, {})
+        except SpecError as error:
+            raise SpecError(f"{where}: {error}") from None
         return kind
 
     def _check_free(self, name: str, kind: type[T], classes: dict[str, type[T]]) -> None:
@@ -147,9 +155,12 @@ def import_classes(module: str, option: str) -> ModuleType:
         try:
             for registry in _registries:
                 _ = registry.imported
-        except SpecError as error:
+        except Exception as error:  # the classes and their names are the user's code
             _modules.remove(imported)
-            raise SpecError(f"{option}: {error}") from None
+            if isinstance(error, SpecError):
+                raise SpecError(f"{option}: {error}") from None
+            reason = f"{type(error).__name__}: {error}"
+            raise SpecError(f"{option}: cannot read the classes of {quoted(module)}: {reason}") from error
     return imported
 
 

@@ -385,3 +385,47 @@ def test_the_namespace_has_a_value_for_every_option() -> None:
     args = make_parser("frames").parse_args([*FRAMES, "--gap", "5"])
     assert isinstance(args, argparse.Namespace)
     assert (args.plan, args.nulls_on, args.limit, args.explain, args.overwrite) == ("auto", "error", 20, False, False)
+
+
+CLASHING = """
+from dataclasses import dataclass, field
+from typing import Any
+from windrow import Scheme
+from windrow.framing.schemes.text import text_option
+
+@dataclass(frozen=True, repr=False)
+class NAME(Scheme):
+    attribute: str = field(metadata=text_option("runs", "COLUMN", "x"))
+    OPTION: Any = field(default=None, kw_only=True, metadata=text_option("more"))
+
+    def bind(self, clock, types):
+        raise NotImplementedError
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "flag"),
+    [
+        ("SameSide", "by", "--by"),
+        ("SameSide", "debug", "--debug"),
+        ("SameSide", "same_side", "--same-side"),
+        ("Debug", "other", "--debug"),
+        ("Op", "other", "--op"),
+    ],
+)
+def test_a_scheme_whose_flag_is_in_use_is_left_out(tmp_path, monkeypatch, capsys, name, option, flag):
+    monkeypatch.setattr("windrow.registry._modules", [])
+    monkeypatch.chdir(tmp_path)
+    module = f"clash_{name}_{option}".lower()
+    (tmp_path / f"{module}.py").write_text(CLASHING.replace("NAME", name).replace("OPTION", option))
+    assert main(["frames", "absent.parquet", "--on", "t", "--gap", "3", "--import", f"{module}.py"]) == 2
+    warned, failed = capsys.readouterr().err.splitlines()
+    assert warned.endswith(f"is not available here: already in use: {flag}")
+    assert "absent.parquet" in failed
+
+
+def test_a_module_that_is_interrupted_while_it_is_imported_ends_the_command(tmp_path, capsys):
+    module = tmp_path / "interrupted.py"
+    module.write_text("raise KeyboardInterrupt")
+    assert main(["frames", "absent.parquet", "--on", "t", "--gap", "3", "--import", str(module)]) == 130
+    assert capsys.readouterr().err == "windrow: interrupted\n"

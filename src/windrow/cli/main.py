@@ -59,8 +59,8 @@ def make_parser(chosen: str | None = None, arguments: Sequence[str] = ()) -> arg
             module = import_module(f"windrow.cli.commands.{name}")
             if name in IMPORTING:
                 import_named_modules(arguments)
-            module.declare(command)
             command.add_argument("--debug", action="store_true", help="show a traceback and Spark's log for any error")
+            module.declare(command)
     return parser
 
 
@@ -86,6 +86,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(exit_.code or 0)
     except WindrowError as error:
         return _say(f"error: {error}", BAD_INPUT)
+    except KeyboardInterrupt:
+        return _say("interrupted", INTERRUPTED)
     log, terminated = SparkLog(), threading.Event()
     try:
         with _no_logging(), _warnings_on_one_line(), _termination_as_exit(terminated):

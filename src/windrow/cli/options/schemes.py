@@ -45,21 +45,22 @@ def add_scheme_arguments(parser: argparse.ArgumentParser) -> SchemeGroups:
 def add_other_schemes(groups: SchemeGroups) -> None:
     """Declare the schemes from outside the package, after all other arguments of the command.
 
-    A scheme with a flag that the command has already is left out with a warning.
+    Several schemes may have an option of the same name. A scheme with any other flag that is in use is left out with a
+    warning.
     """
-    taken = set(groups.parser._option_string_actions)
     shared = {flag(name) for kind in SCHEME_REGISTRY.builtin.values() for name in options_of(kind)}
     for kind in SCHEME_REGISTRY.classes().values():
         if kind in SCHEME_REGISTRY.builtin.values() or kind.main_option() is None:
             continue
-        in_use = {flag(kind.name()), *map(flag, options_of(kind))} & (taken - shared)
-        if in_use:
-            warnings.warn(
-                f"scheme {kind.name()!r} is not available here: {', '.join(sorted(in_use))} is another option",
-                stacklevel=1,
-            )
+        taken = set(groups.parser._option_string_actions)
+        own, options = flag(kind.name()), set(map(flag, options_of(kind)))
+        clashes = (options & (taken - shared)) | ({own} & (taken | options))
+        if clashes:
+            listed = ", ".join(sorted(clashes))
+            warnings.warn(f"scheme {kind.name()!r} is not available here: already in use: {listed}", stacklevel=1)
         else:
             _add_scheme(groups, kind)
+            shared |= options
 
 
 def _add_scheme(groups: SchemeGroups, kind: type[Scheme]) -> None:
