@@ -429,3 +429,9 @@ def test_a_module_that_is_interrupted_while_it_is_imported_ends_the_command(tmp_
     module.write_text("raise KeyboardInterrupt")
     assert main(["frames", "absent.parquet", "--on", "t", "--gap", "3", "--import", str(module)]) == 130
     assert capsys.readouterr().err == "windrow: interrupted\n"
+
+
+@pytest.mark.parametrize(("path", "message"), [("", "input: expected a path, got ''"), ("a" * 5000, "name too long")])
+def test_an_input_that_cannot_be_a_path_is_refused(capsys, path, message):
+    assert main(["frames", path, "--on", "t", "--gap", "3"]) == 2
+    assert message in capsys.readouterr().err

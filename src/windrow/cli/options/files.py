@@ -22,7 +22,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from windrow.errors import OutputError, SourceError, SpecError
+from windrow.errors import OutputError, SourceError, SpecError, quoted
 from windrow.outputs import Target, local_path
 from windrow.outputs.own import table_file, table_folder
 from windrow.spark import ParquetSource, parquet
@@ -79,9 +79,15 @@ def format_of(path: str, form: str | None) -> str:
 
 
 def check_input(path: str) -> None:
-    """Reject a path that does not exist, before Spark starts."""
+    """Reject a path that is empty or does not exist, before Spark starts."""
+    if not path.strip():
+        raise SourceError(f"input: expected a path, got {quoted(path)}")
     local = local_path(path)
-    if local is not None and not local.exists() and not any(mark in path for mark in "*?[{"):
+    try:
+        is_absent = local is not None and not local.exists()
+    except OSError as error:  # such as a name that is too long
+        raise SourceError(f"{quoted(path)}: {error.strerror}") from None
+    if is_absent and not any(mark in path for mark in "*?[{"):
         raise SourceError(f"{path}: no such file or folder")
 
 
