@@ -66,7 +66,7 @@ $(OLDEST)/.installed-$(OLDEST_SPARK): pyproject.toml constraints.txt
 	@touch $@
 
 oldest: java $(OLDEST)/.installed-$(OLDEST_SPARK) $(KERNELS) ## a quick run on the oldest Spark that is supported
-	$(OLDEST)/bin/python -m pytest tests/spark/test_versions.py
+	$(OLDEST)/bin/python -m pytest --long tests/spark/test_versions.py
 
 .PHONY: lint doctest
 check: lint doctest ## lint, format, types, layers, language, examples in docstrings, README and docs
@@ -95,7 +95,7 @@ wheel: java venv ## build wheel and sdist into dist/, and try the wheel without 
 newest: wheel ## a quick run of the wheel on the newest Python and Spark that are supported
 	$(WHEEL)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt \
 		pytest pytest-timeout hypothesis psutil
-	$(WHEEL)/bin/python -m pytest tests/spark/test_versions.py
+	$(WHEEL)/bin/python -m pytest --long tests/spark/test_versions.py
 
 .PHONY: docs
 docs: pictures ## draw the pictures and build the documentation into site/; warnings are errors

@@ -247,6 +247,7 @@ def interrupted(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_ctrl_c_ends_a_stream_and_the_same_command_resumes(landing, tmp_path, tune) -> None:
     tune(buckets=Tuning().buckets)  # as in the process that is interrupted
     land(readings(0, 5), landing / "a.parquet")

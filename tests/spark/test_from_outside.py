@@ -165,6 +165,7 @@ print(windows.count())
 """
 
 
+@pytest.mark.long
 def test_entry_points_of_an_installed_package(folder, tmp_path):
     site = tmp_path / "site"
     (site / "mine-1.0.dist-info").mkdir(parents=True)

@@ -16,7 +16,7 @@ from fuzz.schemes import QUERIES
 from windrow.errors import SessionError
 from windrow.spark import versions
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.usefixtures("few_buckets")]
 
 SECOND = 1_000_000
 
