@@ -6,7 +6,7 @@ import argparse
 
 from windrow.aggregates.text import AGGREGATE_REGISTRY
 from windrow.cli.commands.stream import add_stream_arguments, refuse_stream_arguments, run_stream
-from windrow.cli.options.files import FORMATS, check_input, format_of, read
+from windrow.cli.options.files import add_table_arguments, check_input, format_of, read
 from windrow.cli.options.schemes import add_other_schemes, add_scheme_arguments, make_scheme
 from windrow.cli.options.texts import add_import_argument, aggregates_of, column_names
 from windrow.cli.results import add_result_arguments, check_result_arguments, deliver
@@ -31,15 +31,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
     parser.description = "Segment a table into frames that are defined by the data."
     parser.epilog, parser.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
-    parser.add_argument("input", metavar="INPUT", help="a file or folder of Parquet, CSV with a header, or JSON lines")
-    parser.add_argument("--input-format", choices=FORMATS, help="format of INPUT (default: by its name, else parquet)")
-    parser.add_argument(
-        "--on", required=True, metavar="COLUMN", help="the column that orders the rows: time, date or number"
-    )
-    parser.add_argument("--by", action="append", metavar="COLUMN[,COLUMN]", help="columns that identify a group")
-    parser.add_argument(
-        "--order-by", action="append", metavar="COLUMN[,COLUMN]", help="columns that order rows of equal --on"
-    )
+    add_table_arguments(parser)
     schemes = add_scheme_arguments(parser)
     group = parser.add_argument_group("more")
     add_import_argument(group)

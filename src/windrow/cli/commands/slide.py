@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from windrow.aggregates.text import AGGREGATE_REGISTRY
-from windrow.cli.options.files import FORMATS, check_input, format_of, read
+from windrow.cli.options.files import add_table_arguments, check_input, format_of, read
 from windrow.cli.options.texts import add_import_argument, aggregates_of, column_names
 from windrow.cli.results import add_result_arguments, check_result_arguments, deliver
 from windrow.errors import SpecError
@@ -29,15 +29,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
     parser.description = "Aggregate the rows of a table over moving windows, of time or of a number of rows."
     parser.epilog, parser.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
-    parser.add_argument("input", metavar="INPUT", help="a file or folder of Parquet, CSV with a header, or JSON lines")
-    parser.add_argument("--input-format", choices=FORMATS, help="format of INPUT (default: by its name, else parquet)")
-    parser.add_argument(
-        "--on", required=True, metavar="COLUMN", help="the column that orders the rows: time, date or number"
-    )
-    parser.add_argument("--by", action="append", metavar="COLUMN[,COLUMN]", help="columns that identify a group")
-    parser.add_argument(
-        "--order-by", action="append", metavar="COLUMN[,COLUMN]", help="columns that order rows of equal --on"
-    )
+    add_table_arguments(parser)
     parser.add_argument(
         "--window", required=True, metavar="LENGTH [every STEP]",
         help='length of a window and step to the next: "1 hour every 1 minute", "5 minutes", "100 rows every 10 rows"',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -76,6 +77,19 @@ def format_of(path: str, form: str | None) -> str:
             f"{path}: the name does not show the format; use --input-format with one of {', '.join(FORMATS)}"
         )
     return "parquet"
+
+
+def add_table_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the table that a command reads, and the roles of its columns."""
+    parser.add_argument("input", metavar="INPUT", help="a file or folder of Parquet, CSV with a header, or JSON lines")
+    parser.add_argument("--input-format", choices=FORMATS, help="format of INPUT (default: by its name, else parquet)")
+    parser.add_argument(
+        "--on", required=True, metavar="COLUMN", help="the column that orders the rows: time, date or number"
+    )
+    parser.add_argument("--by", action="append", metavar="COLUMN[,COLUMN]", help="columns that identify a group")
+    parser.add_argument(
+        "--order-by", action="append", metavar="COLUMN[,COLUMN]", help="columns that order rows of equal --on"
+    )
 
 
 def check_input(path: str) -> None:
