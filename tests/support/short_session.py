@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from windrow.spark.sessions import THROUGHPUT
-
 SETTINGS = {
-    # Java's second compiler takes longer than it saves.
-    "spark.driver.extraJavaOptions": f"{THROUGHPUT} -XX:TieredStopAtLevel=1",
     # Every partition of a stream costs a state store and a round trip to Python in each batch.
     "spark.sql.shuffle.partitions": "2",
+    # Spark's default for local files runs a process, `readlink`, several times per file of a checkpoint.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
 }
