@@ -264,6 +264,7 @@ def test_ctrl_c_ends_a_stream_and_the_same_command_resumes(landing, tmp_path, tu
     assert bounds(rows_in(out)) == FOUND
 
 
+@pytest.mark.long
 def test_the_demo_of_a_stream_is_stopped_and_resumes_until_the_end_of_the_day(tmp_path, capsys) -> None:
     line = ["demo", "--stream", "--detectors", "8", "--seed", "5", "--out", str(tmp_path)]
     assert main([*line, "--every", "0.5", "--seconds", "6"]) == 0

@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from sweeps import long
 from windrow import registry
 from windrow.cli.main import main
 
@@ -97,7 +98,7 @@ def prepare(words: list[str]) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("command", commands("windrow"))
+@pytest.mark.parametrize("command", [long(c) if c.startswith("windrow study") else c for c in commands("windrow")])
 def test_a_documented_command_succeeds(spark, command: str, tmp_path: Path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(registry, "_modules", [])

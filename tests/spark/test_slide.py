@@ -92,10 +92,19 @@ def test_every_plan_finds_the_same_windows(spark, landed, tune):
     wanted = wr.slide(source.df.repartition(5), KINDS, **arguments, plan="shuffle")
     check_same(wr.slide(source.df, KINDS, **arguments, plan="native"), wanted, KEYS)
     check_same(wr.slide(source, KINDS, **arguments, plan="scan"), wanted, KEYS)
-    check_same(wr.slide(source, KINDS, **arguments, plan="native"), wanted, KEYS)
 
 
-@pytest.mark.parametrize(("by", "per_bucket"), [("g", 400), long(["lane", "k"], 400), (None, 400), long(None, 4_000)])
+@pytest.mark.long
+def test_a_parquet_source_takes_the_native_plan_as_well(spark, landed):
+    source = wr.parquet(spark, landed)
+    arguments: dict[str, Any] = {"on": "t", "by": "g", "agg": NATIVE}
+    by_scan = wr.slide(source, KINDS, **arguments, plan="scan")
+    check_same(wr.slide(source, KINDS, **arguments, plan="native"), by_scan, KEYS)
+
+
+@pytest.mark.parametrize(
+    ("by", "per_bucket"), [("g", 400), long(["lane", "k"], 400), long(None, 400), long(None, 4_000)]
+)
 def test_panes_travel_in_pieces(spark, landed, tune, by, per_bucket):
     """More buckets than tasks, of which some stay empty; most panes come from several tasks. One group is sorted."""
     tune(cores=3, rows_per_bucket=per_bucket)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import windrow as wr
+from sweeps import long
 
 pytestmark = pytest.mark.spark
 
@@ -38,7 +39,7 @@ def rows(values: dict[int, list[int | None]]) -> list[tuple[int, int, int | None
     return found
 
 
-@pytest.fixture(params=["true", "false"], ids=["ANSI", "not ANSI"])
+@pytest.fixture(params=[pytest.param("true", id="ANSI"), long("false", id="not ANSI")])
 def session(spark: Any, request: pytest.FixtureRequest) -> Any:
     before = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", request.param)

@@ -139,6 +139,7 @@ def test_a_stream_of_widened_frames_is_aggregated_over_a_stream(spark, places, t
     same(found.unionByName(rest), wr.fill(widened, spark.read.parquet(places["filling"]), on="t", by="g", agg=AGG))
 
 
+@pytest.mark.long
 def test_a_table_of_frames_is_filled_from_a_stream(spark, places, tmp_path):
     frames = framed_table(spark, places)
     found, counts = run(wr.fill(frames, stream(spark, places["filling"]), on="t", by="g"), tmp_path / "tagged")

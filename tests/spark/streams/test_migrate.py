@@ -74,6 +74,7 @@ def test_a_query_with_other_buckets_continues_where_the_old_one_stopped(spark, l
     assert sorted(map(str, found.select(shared).to_pylist())) == sorted(map(str, wanted.select(shared).to_pylist()))
 
 
+@pytest.mark.long
 def test_another_scheme_and_another_number_of_buckets_are_refused(spark, landed, tmp_path):
     _, folder = landed
     replayed(QUERIES["frames"](stream(spark, folder / "0"), buckets=3), tmp_path / "old")

@@ -16,6 +16,7 @@ import saved_checkpoints
 import windows_by_definition as sliding
 import windrow as wr
 from saved_checkpoints import EXPECTED, HALVES, QUERIES, STORED, land, remaining, run, unpack
+from sweeps import sweep
 from windrow.errors import SourceError
 from windrow.filling.filler import Filler
 from windrow.framing.stream import StreamFramer
@@ -36,7 +37,7 @@ def unpacked(name: str, folder: Path) -> Path:
     return unpack(STORED / f"{name}.tar.gz", folder, name)
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", sweep(QUERIES, "frames", "fill", "slide"))
 def test_a_saved_checkpoint_is_continued(spark, tmp_path: Path, name: str) -> None:
     query, written, checkpoint = QUERIES[name], WRITTEN[name], unpacked(name, tmp_path)
     after = run(query.build(spark, tmp_path), checkpoint)
