@@ -156,26 +156,76 @@ def whole(first: int, last: int, **more: Any) -> Frame:
     return Frame(list(range(first, last + 1)), last + 1, **more)
 
 
-def from_the_left(rows: Sequence[Settled], block: range, holds: Any, maximal: bool) -> list[Frame]:
+class Limits:
+    """The minimums and maximums of a scheme, in clock units."""
+
+    def __init__(self, spec: Spec, rows: Sequence[Settled], length: Any) -> None:
+        options = spec.options
+        self.rows = rows
+        self.min_count, self.max_count = options.get("min_count", 1), options.get("max_count")
+        self.min_duration, self.max_duration = length(options.get("min_duration")), length(options.get("max_duration"))
+        self.half_open = options.get("extent") == "half-open"
+
+    def is_within(self, extent: range) -> bool:
+        """Return whether no maximum is exceeded."""
+        lasts = distance(self.rows[extent[0]].on, self.rows[extent[-1]].on)
+        too_long = self.max_duration is not None and lasts > self.max_duration
+        return not too_long and (self.max_count is None or len(extent) <= self.max_count)
+
+    def is_enough(self, extent: range, *, ends_itself: bool = False) -> bool:
+        """Return whether all minimums are met by a frame, which its last row or the row after it ends."""
+        last = extent[-1]
+        if self.half_open and not ends_itself and last + 1 < len(self.rows):
+            last += 1
+        lasts = distance(self.rows[extent[0]].on, self.rows[last].on)
+        return len(extent) >= self.min_count and (self.min_duration is None or lasts >= self.min_duration)
+
+
+def from_the_left(rows: Sequence[Settled], block: range, holds: Any, maximal: bool, limits: Limits) -> list[Frame]:
     """Return consecutive frames; `holds` returns whether the condition holds for a range of rows, or None."""
+    return (
+        longest_runs(block, lambda extent, _: holds(extent) is not False, limits)
+        if maximal
+        else (shortest_runs(block, lambda extent: holds(extent) is True, limits))
+    )
+
+
+def longest_runs(block: range, holds: Callable[[range, bool], bool], limits: Limits) -> list[Frame]:
+    """Return the longest runs of which every prefix holds; a run that misses a minimum loses its first row.
+
+    `holds` also gets whether the rows continue an earlier frame that was ended by a maximum only.
+    """
+    frames: list[Frame] = []
+    begin, continues = block.start, False
+    while begin < block.stop:
+        end = begin
+        while end < block.stop and limits.is_within(range(begin, end + 1)) and holds(range(begin, end + 1), continues):
+            end += 1
+        if end > begin and limits.is_enough(range(begin, end)):
+            frames.append(whole(begin, end - 1))
+            continues = end < block.stop and not limits.is_within(range(begin, end + 1))
+            begin = end
+        else:
+            begin, continues = begin + 1, False
+    return frames
+
+
+def shortest_runs(block: range, holds: Callable[[range], bool], limits: Limits) -> list[Frame]:
+    """Return the shortest runs that hold and meet the minimums; a run that is cut before is incomplete."""
     frames: list[Frame] = []
     begin = block.start
     while begin < block.stop:
         end = begin
-        if maximal:
-            while end < block.stop and holds(range(begin, end + 1)) is not False:
-                end += 1
-            if end > begin:
-                frames.append(whole(begin, end - 1))
-            begin = max(end, begin + 1)
-        else:
-            while end < block.stop and holds(range(begin, end + 1)) is not True:
-                end += 1
-            if end < block.stop:
-                frames.append(Frame(list(range(begin, end + 1)), end))
-            else:
-                frames.append(whole(begin, end - 1, complete=False))
-            begin = end + 1
+        while True:
+            extent = range(begin, end + 1)
+            if holds(extent) and limits.is_enough(extent, ends_itself=True):
+                frames.append(Frame(list(extent), end))
+                break
+            if end + 1 == block.stop or not limits.is_within(range(begin, end + 2)):
+                frames.append(whole(begin, end, complete=False))
+                break
+            end += 1
+        begin = end + 1
     return frames
 
 

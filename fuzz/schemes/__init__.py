@@ -15,6 +15,7 @@ from typing import Any
 
 import windrow as wr
 from fuzz.definition import Definition, Frame, Length, Row, Settled, Spec, sometimes
+from windrow.framing.schemes.limits import LimitedScheme
 
 DEFINITIONS: dict[str, Definition] = {
     definition.kind.__name__: definition
@@ -38,7 +39,23 @@ def draw(rng: random.Random, length: Length, *, runs: bool = False) -> dict[str,
     sometimes(rng, spec.options, "nulls", 0.4, lambda: rng.choice(definition.policies))
     sometimes(rng, spec.options, "max_gap", 0.3, lambda: length(rng))
     sometimes(rng, spec.options, "nulls", 0.03, lambda: "error")
+    if issubclass(definition.kind, LimitedScheme):
+        _draw_limits(rng, spec.options, length, runs=runs)
     return {"name": definition.kind.__name__, "args": spec.args, "options": spec.options}
+
+
+def _draw_limits(rng: random.Random, options: dict[str, Any], length: Length, *, runs: bool) -> None:
+    """Draw minimums and maximums; with `runs`, only those that Spark SQL can apply."""
+    sometimes(rng, options, "min_count", 0.3, lambda: rng.randint(1, 4))
+    has_maximum = rng.random() < 0.3 and not options.get("segments")
+    if has_maximum:
+        sometimes(rng, options, "max_count", 0.5, lambda: rng.randint(4, 8))
+    if not (runs and has_maximum):
+        sometimes(rng, options, "min_duration", 0.3, lambda: length(rng))
+        sometimes(rng, options, "extent", 0.3, lambda: "half-open")
+    if has_maximum and not runs:
+        # The lengths may be texts, which do not compare: a minimum is at most itself.
+        sometimes(rng, options, "max_duration", 0.5, lambda: options.get("min_duration") or length(rng))
 
 
 def build(scheme: dict[str, Any]) -> wr.Scheme:

@@ -10,9 +10,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 import windrow as wr
-from fuzz.definition import COMPARE, Definition, Frame, Length, Settled, Spec, Undecided, from_the_left
+from fuzz.definition import COMPARE, Definition, Frame, Length, Limits, Settled, Spec, Undecided, from_the_left
 from fuzz.results import ANYTHING, Near, Overflow, aggregate, by_definition
-from fuzz.schemes._options import COMMON, OPERATORS
+from fuzz.schemes._options import COMMON, LIMITED, OPERATORS
 from fuzz.tables import is_nan
 from windrow.testing import example_aggregate
 
@@ -59,11 +59,11 @@ class AggregateDefinition(Definition):
                 raise Undecided
             return bool(COMPARE[op](result, limit))
 
-        return from_the_left(rows, block, holds, op in ("<", "<="))
+        return from_the_left(rows, block, holds, op in ("<", "<="), Limits(spec, rows, length))
 
     def strategy(self) -> st.SearchStrategy[wr.Scheme]:
         aggregates = st.sampled_from([wr.count(), *map(example_aggregate, COMPARABLE)])
-        return st.builds(wr.Aggregate, aggregates, st.sampled_from(OPERATORS), st.integers(-2, 9), **COMMON)
+        return st.builds(wr.Aggregate, aggregates, st.sampled_from(OPERATORS), st.integers(-2, 9), **COMMON, **LIMITED)
 
     def queries(self) -> dict[str, wr.Scheme]:
         return {

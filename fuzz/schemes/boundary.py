@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from hypothesis import strategies as st
 
 import windrow as wr
-from fuzz.definition import Definition, Frame, Length, Settled, Spec, whole
+from fuzz.definition import Definition, Frame, Length, Limits, Settled, Spec, longest_runs
 from fuzz.schemes._cells import cell
-from fuzz.schemes._options import COMMON, GRIDS, SMALL_GRIDS
+from fuzz.schemes._options import COMMON, GRIDS, LIMITED, SMALL_GRIDS
 
 
 class BoundaryDefinition(Definition):
@@ -31,15 +30,20 @@ class BoundaryDefinition(Definition):
     def frames(self, spec: Spec, rows: Sequence[Settled], block: range, length: Any) -> list[Frame]:
         grids = list(spec.args[0].values())
         labels = {i: tuple(map(cell, rows[i].values, grids)) for i in block}
-        starts = [i for i in block if i == block.start or labels[i] != labels[i - 1]]
-        return [whole(a, b - 1, label=labels[a]) for a, b in pairwise([*starts, block.stop])]
+        frames = longest_runs(
+            block, lambda extent, _: labels[extent[0]] == labels[extent[-1]], Limits(spec, rows, length)
+        )
+        for frame in frames:
+            frame.label = labels[frame.members[0]]
+        return frames
 
     def strategy(self) -> st.SearchStrategy[wr.Scheme]:
-        return st.builds(wr.Boundary, st.sampled_from([*SMALL_GRIDS, {"x": 2.0, "y": [0, 2]}]), **COMMON)
+        return st.builds(wr.Boundary, st.sampled_from([*SMALL_GRIDS, {"x": 2.0, "y": [0, 2]}]), **COMMON, **LIMITED)
 
     def queries(self) -> dict[str, wr.Scheme]:
         return {
             "boundary": wr.Boundary({"x": 0.5}),
+            "boundary with limits": wr.Boundary({"x": 1.5}, min_count=2, max_count=5),
             "grid that breaks at nulls": wr.Boundary({"x": [-0.5, 0.5], "v": 5}, nulls="break", max_gap=3),
         }
 

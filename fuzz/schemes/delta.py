@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 import windrow as wr
-from fuzz.definition import COMPARE, Definition, Frame, Length, Settled, Spec, distance, from_the_left
-from fuzz.schemes._options import COMMON, OPERATORS
+from fuzz.definition import COMPARE, Definition, Frame, Length, Limits, Settled, Spec, distance, from_the_left
+from fuzz.schemes._options import COMMON, LIMITED, OPERATORS
 
 LIMITS = ({"x": 0}, {"x": 1}, {"x": 2}, {"x": 3}, {"x": 2, "y": 3})
 
@@ -39,17 +39,17 @@ class DeltaDefinition(Definition):
             outcomes = []
             for j, limit in enumerate(limits):
                 values = [rows[i].values[j] for i in extent]
-                # Relative to the first row: rows before the last were close enough, or the frame would have ended.
-                moved = distance(values[0], values[-1]) if to_first else distance(min(values), max(values))
+                far = max(distance(values[0], value) for value in values)
+                moved = far if to_first else distance(min(values), max(values))
                 outcomes.append(compare(moved, limit))
             return all(outcomes) if maximal else any(outcomes)
 
-        return from_the_left(rows, block, holds, maximal)
+        return from_the_left(rows, block, holds, maximal, Limits(spec, rows, length))
 
     def strategy(self) -> st.SearchStrategy[wr.Scheme]:
         references = st.sampled_from(["range", "first"])
         return st.one_of(
-            st.builds(wr.Delta, st.just(limits), op=st.just(op), reference=references, **COMMON)
+            st.builds(wr.Delta, st.just(limits), op=st.just(op), reference=references, **COMMON, **LIMITED)
             for limits in LIMITS
             for op in OPERATORS
             if op != "<" or 0 not in limits.values()
@@ -58,6 +58,7 @@ class DeltaDefinition(Definition):
     def queries(self) -> dict[str, wr.Scheme]:
         return {
             "delta": wr.Delta({"x": 0.8}),
+            "delta with minimums": wr.Delta({"x": 1.5}, min_count=3, min_duration=4, max_duration=30),
             "delta to the first": wr.Delta({"x": 0.8, "v": 9}, op=">", reference="first"),
         }
 

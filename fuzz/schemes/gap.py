@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 import windrow as wr
-from fuzz.definition import Definition, Frame, Length, Settled, Spec, distance, whole
-from fuzz.schemes._options import COMMON
+from fuzz.definition import Definition, Frame, Length, Limits, Settled, Spec, distance, longest_runs
+from fuzz.schemes._options import COMMON, LIMITED
 
 
 class GapDefinition(Definition):
@@ -26,14 +26,17 @@ class GapDefinition(Definition):
 
     def frames(self, spec: Spec, rows: Sequence[Settled], block: range, length: Any) -> list[Frame]:
         longest = length(spec.args[0])
-        starts = [i for i in block if i == block.start or distance(rows[i - 1].on, rows[i].on) > longest]
-        return [whole(a, b - 1) for a, b in pairwise([*starts, block.stop])]
+
+        def holds(extent: range, _: bool) -> bool:
+            return all(distance(rows[a].on, rows[b].on) <= longest for a, b in pairwise(extent))
+
+        return longest_runs(block, holds, Limits(spec, rows, length))
 
     def strategy(self) -> st.SearchStrategy[wr.Scheme]:
-        return st.builds(wr.Gap, st.sampled_from([0, 1, 2, 2.5, 3]), **COMMON)
+        return st.builds(wr.Gap, st.sampled_from([0, 1, 2, 2.5, 3]), **COMMON, **LIMITED)
 
     def queries(self) -> dict[str, wr.Scheme]:
-        return {"gap": wr.Gap(2)}
+        return {"gap": wr.Gap(2), "gap with a minimum": wr.Gap(2, min_count=3, extent="half-open", min_duration=5)}
 
 
 DEFINITION = GapDefinition()

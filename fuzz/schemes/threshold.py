@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 import windrow as wr
-from fuzz.definition import Definition, Frame, Length, Settled, Spec, distance, sometimes, whole
-from fuzz.schemes._options import GAPS
+from fuzz.definition import Definition, Frame, Length, Limits, Settled, Spec, longest_runs, sometimes, whole
+from fuzz.schemes._options import GAPS, LIMITED
 
 CONDITIONS = ("hit", "hit", "hit", "x > 0", "x >= 1 or stop", "x > 0 and not stop", "v is not null")
 
@@ -26,8 +26,6 @@ class ThresholdDefinition(Definition):
 
     def draw(self, rng: random.Random, length: Length, *, runs: bool) -> Spec:
         options: dict[str, Any] = {}
-        sometimes(rng, options, "min_count", 0.4, lambda: rng.randint(1, 4))
-        sometimes(rng, options, "min_duration", 0.3, lambda: length(rng))
         if not runs:
             sometimes(rng, options, "close", 0.3, lambda: rng.choice(("stop", "x < 0", "not hit")))
             sometimes(rng, options, "segments", 0.3, lambda: True)
@@ -38,17 +36,20 @@ class ThresholdDefinition(Definition):
         return {"hit": spec.args[0]} | ({"stop": close} if close else {})
 
     def frames(self, spec: Spec, rows: Sequence[Settled], block: range, length: Any) -> list[Frame]:
-        least = length(spec.options.get("min_duration"))
-        episodes = [
-            run
-            for run in _runs(rows, block)
-            if len(run) >= spec.options.get("min_count", 1)
-            and (least is None or distance(rows[run[0]].on, rows[run[-1]].on) >= least)
-        ]
+        truths = [row.truths for row in rows]
+
+        def holds(extent: range, continues: bool) -> bool:
+            if any(truths[i].get("stop", False) for i in extent):
+                return False
+            opens = truths[extent[0]]["hit"] or continues
+            return opens if "stop" in truths[0] else all(truths[i]["hit"] for i in extent)
+
+        episodes = longest_runs(block, holds, Limits(spec, rows, length))
         if not spec.options.get("segments"):
-            return [whole(run[0], run[-1]) for run in episodes]
-        segments = [whole(run[0], run[-1], label=(1,)) for run in episodes]
-        bounds = [block.start - 1, *(i for run in episodes for i in (run[0], run[-1])), block.stop]
+            return episodes
+        runs = [frame.members for frame in episodes]
+        segments = [whole(run[0], run[-1], label=(1,)) for run in runs]
+        bounds = [block.start - 1, *(i for run in runs for i in (run[0], run[-1])), block.stop]
         for a, b in zip(bounds[::2], bounds[1::2], strict=True):
             if b - a > 1:
                 segments.append(whole(a + 1, b - 1, label=(0,)))
@@ -58,10 +59,18 @@ class ThresholdDefinition(Definition):
         return st.builds(
             wr.Threshold,
             st.just("hit"),
+            close=st.sampled_from([None, "stop"]),
+            max_gap=GAPS,
+            nulls=st.sampled_from(["false", "skip", "break", "error"]),
+            **LIMITED,
+        ) | st.builds(
+            wr.Threshold,
+            st.just("hit"),
             min_count=st.integers(1, 3),
             min_duration=st.sampled_from([None, None, None, 0, 1, 2.5]),
             close=st.sampled_from([None, "stop"]),
-            segments=st.booleans(),
+            extent=LIMITED["extent"],
+            segments=st.just(True),
             max_gap=GAPS,
             nulls=st.sampled_from(["false", "skip", "break", "error"]),
         )
@@ -72,25 +81,10 @@ class ThresholdDefinition(Definition):
             "threshold with minimums": wr.Threshold("x > 0.5", min_count=3, min_duration=4),
             "threshold with a gap": wr.Threshold("x > 0.5 or v < 3", max_gap=2),
             "threshold that skips nulls": wr.Threshold("x > 0.5", nulls="skip"),
+            "threshold with maximums": wr.Threshold("x > -1", max_count=6, min_duration=5, max_duration=20),
             "hysteresis": wr.Threshold("x > 1", close="x < 0"),
             "segments": wr.Threshold("x > 0.5", min_count=4, segments=True),
         }
-
-
-def _runs(rows: Sequence[Settled], block: range) -> list[list[int]]:
-    """Return the runs of a block, whatever their length."""
-    runs: list[list[int]] = []
-    is_open = False
-    for i in block:
-        truths = rows[i].truths
-        stays = not truths["stop"] if "stop" in truths else truths["hit"]
-        if is_open and stays:
-            runs[-1].append(i)
-        else:
-            is_open = truths["hit"] and not truths.get("stop", False)
-            if is_open:
-                runs.append([i])
-    return runs
 
 
 DEFINITION = ThresholdDefinition()

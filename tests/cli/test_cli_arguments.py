@@ -72,7 +72,12 @@ def test_options_make_the_scheme_they_describe(options: list[str], expected: wr.
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--gap", "5", "--min-count", "3"], "--min-count is an option of --threshold and cannot be used with --gap"),
+        (
+            ["--double-boundary", "x=5", "--min-count", "3"],
+            "--min-count is an option of --aggregate and --boundary and --delta and --gap and --threshold and cannot be "
+            "used with --double-boundary",
+        ),
+        (["--gap", "5", "--max-count", "2", "--min-count", "3"], "min_count: expected at most max_count=2, got 3"),
         (["--threshold", "x > 1", "--op", "<"], "--op is an option of --delta and cannot be used with --threshold"),
         (["--delta", "x=1", "--segments"], "--segments is an option of --threshold and cannot be used with --delta"),
         (["--boundary", "x"], "--boundary: expected NAME=VALUE, e.g. 'x=10,y=0:5:20'; got 'x'"),

@@ -111,6 +111,7 @@ def framed(plan: StreamPlan, table: pa.Table, *, gap_closes: bool) -> list[dict[
     done = [framer.process(reader.read(ordered)), framer.finish()]
     rows = [row for part in done for row in frames_table(request, reader.directory.keys(), part).to_pylist()]
     gap = request.scheme.longest_gap(request.clock)
+    gap_closes = gap_closes and not request.scheme.needs_closing_row
     for row in rows:
         if gap_closes and gap < LARGEST and row["closed_at"] is not None and row["closed_at"] - row["end"] > gap:
             row["closed_at"] = None

@@ -14,9 +14,9 @@ import pyarrow as pa
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.engine.accumulator import Accumulator, described, naming
 from windrow.aggregates.engine.states import States
-from windrow.arrays import Array, Values
+from windrow.arrays import ALL_VALID, Array, Values
 from windrow.errors import DataError
-from windrow.framing.records import FINAL, OPEN, PART, Batch, Groups, Records
+from windrow.framing.records import DROPPED, FINAL, OPEN, PART, Batch, Groups, Records, successors
 from windrow.framing.schemes.base import Scheme, is_missing
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
@@ -38,11 +38,15 @@ class Frames:
 
 
 class State(NamedTuple):
-    """The complete state of some groups: the numbers stored per group, the open frames, and their aggregates."""
+    """The complete state of some groups: the numbers stored per group, the open frames, and their aggregates.
+
+    If the scheme searches for frames from the left, also the rows that are held: see `Framer.held`.
+    """
 
     groups: Groups
     records: Records
     aggregates: tuple[States, ...]
+    held: RowBatch
 
 
 class Framer:
@@ -73,6 +77,12 @@ class Framer:
 
     directory: Directory | None = None
     """The keys of the groups, for error messages."""
+    held: RowBatch
+    """If the scheme searches for frames from the left: the rows of frames that may still miss a minimum.
+
+    Such a frame is not carried over as an open record. Its rows, which are the last ones of their group, are read again
+    at the start of the next batch. So an open record is certain to be a frame, and its rows need not be stored.
+    """
 
     def clear(self) -> None:
         """Forget all groups."""
@@ -81,6 +91,7 @@ class Framer:
         self.groups = Groups(np.empty(0, np.int64), np.empty((0, automaton.width), np.int64), memo)
         self.records = self.room(0)
         self.states = tuple(accumulator.empty(0) for accumulator in self.accumulators)
+        self.held = self.no_rows()
 
     def grow(self, n: int) -> None:
         """Make room for groups 0 to n - 1."""
@@ -98,18 +109,27 @@ class Framer:
         if rows.group.size:
             self.grow(int(rows.group.max()) + 1)
         rows, breaks = self._settle_nulls(rows)
+        if self.held.on.size:
+            rows, before = self.held.joined(rows), self.held.on.size
+            breaks = np.concatenate([np.zeros(before, np.bool_), breaks]) if breaks.size else breaks
         inputs = {name: values.numbers for name, values in rows.inputs.items()}
-        frames = self._run(Batch(rows.group, rows.on, breaks), inputs, rows.values)
+        frames = self._run(Batch(rows.group, rows.on, breaks), inputs, rows)
         return Frames(*frames, closed=True)
 
     def finish(self, groups: npt.NDArray[np.int64] | None = None) -> Frames:
         """End the streams of the given groups, or of all: cut their open frames and return those that remain frames."""
-        held = np.unique(self.records.group)
-        groups = held if groups is None else np.intersect1d(held, groups)
-        return replace(self.cut(groups, np.zeros(groups.size, self.clock.dtype)), closed=False)
+        busy, latest = self.latest()
+        mine = np.ones(busy.size, np.bool_) if groups is None else np.isin(busy, groups)
+        return replace(self.cut(busy[mine], latest[mine]), closed=False)
+
+    def latest(self) -> tuple[npt.NDArray[np.int64], Array]:
+        """Return the groups with open frames or held rows, and the `on` of the last row in any of them."""
+        return latest_rows(self.groups.next.size, self.records, self.held, self.clock)
 
     def cut(self, groups: npt.NDArray[np.int64], on: Array) -> Frames:
-        """End the open frames of some groups at the given instants, as a break would."""
+        """End the open frames of some groups at the given instants, as a break would; held rows are in no frame."""
+        if self.held.on.size:
+            self.held = self.held.where(~np.isin(self.held.group, groups))
         inputs: dict[str, Array] = {name: np.zeros(groups.size, np.bool_) for name in self.scheme.predicates}
         inputs |= {name: np.zeros(groups.size) for name in self.scheme.attributes}
         return self.advance(Batch(groups, on, np.ones(groups.size, np.bool_)), inputs)
@@ -123,18 +143,31 @@ class Framer:
         automaton = self.automaton
         return Records.make(n, self.clock.dtype, automaton.labels, automaton.memo, automaton.memo_type)
 
+    def no_rows(self) -> RowBatch:
+        """Return a batch without rows."""
+        inputs = {name: Values(np.empty(0, np.bool_), ALL_VALID) for name in self.scheme.predicates}
+        inputs |= {name: Values(np.empty(0), ALL_VALID) for name in self.scheme.attributes}
+        values = [Values(accumulator.no_values(), ALL_VALID) for accumulator in self.accumulators]
+        return RowBatch(np.empty(0, np.int64), np.empty(0, self.clock.dtype), inputs, values)
+
     def _run(
-        self, batch: Batch, inputs: Mapping[str, Array], values: Sequence[Values] | None
+        self, batch: Batch, inputs: Mapping[str, Array], rows: RowBatch | None
     ) -> tuple[Records, tuple[pa.Array, ...]]:
-        held = self.records.group.size
-        records = self.room(held + batch.on.size * self.automaton.width)
-        for column, carried in zip(records, self.records, strict=True):
-            column[:held] = carried
-        rows = batch.on.size if self.wants_slots(batch) and values is not None else 0
-        slots = np.full((rows, self.automaton.width), -1, np.int64)
-        used = self.automaton.kernel(batch, inputs, self.groups, records, held, slots)
+        carried = self.records.group.size
+        room = carried + batch.on.size * self.automaton.width
+        records = self.room(room)
+        for column, before in zip(records, self.records, strict=True):
+            column[:carried] = before
+        if self.automaton.searches:
+            following = successors(batch.group, self.groups.next.size)
+            batch = batch._replace(following=following, first=np.empty(room, np.int64))
+        slotted = batch.on.size if self.wants_slots(batch) and rows is not None else 0
+        slots = np.full((slotted, self.automaton.width), -1, np.int64)
+        used = self.automaton.kernel(batch, inputs, self.groups, records, carried, slots)
         records = Records(*(column[:used] for column in records))
-        states = self._aggregate(records, slots, values)
+        if rows is not None and self.automaton.searches:
+            self._hold(rows, records, batch.first)
+        states = self._aggregate(records, slots, None if rows is None else rows.values)
         done, left = np.flatnonzero(records.status == FINAL), np.flatnonzero(records.status == OPEN)
         finished = records.take(done)
         with self._naming(finished):
@@ -144,6 +177,16 @@ class Framer:
         self.observe(batch, inputs, records, states, slots)
         self._carry(records, states, left)
         return finished, aggregates
+
+    def _hold(self, rows: RowBatch, records: Records, first: Array) -> None:
+        """Hold the rows of open frames that may still miss a minimum, instead of their records."""
+        is_open = np.flatnonzero(records.status == OPEN)
+        undecided = is_open[~self.scheme.is_sure(records.take(is_open), self.clock)]
+        begin = np.full(self.groups.next.size, rows.on.size)
+        begin[records.group[undecided]] = first[undecided]
+        self.held = rows.where(np.arange(rows.on.size) >= begin[rows.group])
+        records.status[undecided] = DROPPED
+        self.groups.open[records.group[undecided], 0] = -1
 
     def wants_slots(self, batch: Batch) -> bool:
         """Return whether the kernel must record which record each row is in."""
@@ -219,7 +262,9 @@ class Framer:
         records.group[:] = code[records.group]
         records.into[:] = np.arange(mine.size)
         exported = Groups(self.groups.next[groups], place[self.groups.open[groups]], self.groups.memo[groups])
-        return State(exported, records, tuple(states.take(mine) for states in self.states))
+        held = self.held.where(code[self.held.group] >= 0)
+        held.group[:] = code[held.group]
+        return State(exported, records, tuple(states.take(mine) for states in self.states), held)
 
     def adopt(self, groups: npt.NDArray[np.int64], state: State) -> None:
         """Take over the state of some groups, none of which may have an open frame here."""
@@ -234,6 +279,8 @@ class Framer:
         self.groups.open[groups] = np.where(state.groups.open >= 0, state.groups.open + held, -1)
         self.records = Records(*(np.concatenate(pair) for pair in zip(self.records, records, strict=True)))
         self.states = tuple(mine.joined(theirs) for mine, theirs in zip(self.states, state.aggregates, strict=True))
+        if state.held.on.size:
+            self.held = self.held.joined(state.held._replace(group=groups[state.held.group]))
 
     def forget(self, groups: npt.NDArray[np.int64]) -> None:
         """Drop the state of some groups, as if they had never been seen."""
@@ -244,3 +291,14 @@ class Framer:
         self.groups.open[groups] = -1
         self.groups.memo[groups] = self.automaton.group_memo
         self._carry(self.records, self.states, left)
+        if self.held.on.size:
+            self.held = self.held.where(~gone[self.held.group])
+
+
+def latest_rows(groups: int, records: Records, held: RowBatch, clock: Clock) -> tuple[npt.NDArray[np.int64], Array]:
+    """Return which of the groups have open frames or held rows, and the `on` of the last row in any of them."""
+    latest = np.full(groups, clock.lowest, clock.dtype)
+    np.maximum.at(latest, records.group, records.end)
+    np.maximum.at(latest, held.group, held.on)
+    busy = np.unique(np.concatenate([records.group, held.group]))
+    return busy, latest[busy]

@@ -99,12 +99,21 @@ class Groups(NamedTuple):
     memo: npt.NDArray[np.float64]
 
 
+_NONE = np.empty(0, np.int64)
+
+
 class Batch(NamedTuple):
-    """Ordered rows: their group, their `on`, and whether a null attribute breaks the frame (empty: never)."""
+    """Ordered rows: their group, their `on`, and whether a null attribute breaks the frame (empty: never).
+
+    For kernels that search for frames from the left, `following` is the position of each row's successor in its group,
+    and the kernel writes the position of the first row of each record that it opens to `first`.
+    """
 
     group: npt.NDArray[np.int64]
     on: Array
     breaks: npt.NDArray[np.bool_]
+    following: npt.NDArray[np.int64] = _NONE
+    first: npt.NDArray[np.int64] = _NONE
 
 
 @njit(cache=True)
@@ -136,6 +145,17 @@ def close_record(groups: Groups, records: Records, k: int, t: Any) -> None:
         groups.next[g] += 1
     records.closed[k] = t
     records.status[k] = FINAL
+
+
+@njit(cache=True)
+def successors(group: npt.NDArray[np.int64], groups: int) -> npt.NDArray[np.int64]:
+    """Return the position of each row's successor in its group, -1 for the last one."""
+    following = np.full(group.size, -1, np.int64)
+    later = np.full(groups, -1, np.int64)
+    for i in range(group.size - 1, -1, -1):
+        following[i] = later[group[i]]
+        later[group[i]] = i
+    return following
 
 
 def distance(later: Any, earlier: Any) -> Any:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from windrow.arrays import Values, as_objects
 from windrow.framing.framer import Framer, Frames, State
 from windrow.framing.records import OPEN, Groups, Records
+from windrow.rows.query import RowBatch
 from windrow.state.arrow import (
     _numpy,
     columns_of,
@@ -23,23 +25,54 @@ def pack_state(state: State) -> list[pa.Table]:
     open_frames = columns_of("", state.records)
     for j, states in enumerate(state.aggregates):
         open_frames |= states.columns(f"aggregate{j}.")
-    return [pa.table(columns_of("", state.groups)), pa.table(open_frames)]
+    return [pa.table(columns_of("", state.groups)), pa.table(open_frames), pack_rows(state.held)]
 
 
 def unpack_state(tables: Sequence[pa.Table], framer: Framer) -> State:
     """Return the state that `pack_state` wrote, for a framer of the same query."""
-    groups, open_frames = tables
+    groups, open_frames, *held = tables
     states = tuple(
         accumulator.empty(0).read(f"aggregate{j}.", open_frames) for j, accumulator in enumerate(framer.accumulators)
     )
     like = Groups(np.empty(0, np.int64), np.empty((0, framer.automaton.width), np.int64), framer.groups.memo[:0])
-    state = State(fields_of("", like, groups), fields_of("", framer.room(0), open_frames), states)
+    rows = unpack_rows(held[0], framer.no_rows()) if held else framer.no_rows()
+    state = State(fields_of("", like, groups), fields_of("", framer.room(0), open_frames), states, rows)
     _check_records(state.groups, state.records)
+    check_indices("groups of held rows", rows.group, state.groups.next.size)
     return state
 
 
-def pack_entries(state: State) -> tuple[dict[str, Any], pa.Table]:
+def pack_rows(rows: RowBatch) -> pa.Table:
+    """Return rows as a table."""
+    columns: dict[str, Any] = {"group": pa.array(rows.group), "on": pa.array(rows.on)}
+    named = {f"input.{name}": values for name, values in rows.inputs.items()}
+    named |= {f"value{j}": values for j, values in enumerate(rows.values)}
+    for name, (numbers, valid) in named.items():
+        columns[f"{name}.valid"] = pa.array(valid if valid.size else np.ones(len(numbers), np.bool_))
+        matrix = numbers[:, None] if numbers.ndim == 1 else numbers
+        columns |= {f"{name}.{i}": pa.array(np.ascontiguousarray(matrix[:, i])) for i in range(matrix.shape[1])}
+    return pa.table(columns)
+
+
+def unpack_rows(table: pa.Table, like: RowBatch) -> RowBatch:
+    """Return the rows that `pack_rows` wrote, with the types of `like`."""
+
+    def read(name: str, empty: Values) -> Values:
+        columns = [table.column(f"{name}.{i}") for i in range(1 if empty.numbers.ndim == 1 else empty.numbers.shape[1])]
+        dtype = empty.numbers.dtype
+        read = [as_objects(column) if dtype.hasobject else np.array(column.to_numpy(), dtype) for column in columns]
+        numbers = read[0] if empty.numbers.ndim == 1 else np.column_stack(read)
+        return Values(numbers, _numpy(table, f"{name}.valid", np.bool_))
+
+    inputs = {name: read(f"input.{name}", empty) for name, empty in like.inputs.items()}
+    values = [read(f"value{j}", empty) for j, empty in enumerate(like.values)]
+    return RowBatch(_numpy(table, "group", np.int64), _numpy(table, "on", like.on.dtype), inputs, values)
+
+
+def pack_entries(state: State) -> tuple[dict[str, Any], list[pa.Table]]:
     """Return a state from which single groups can be taken: columns per group, and open frames ordered by group.
+
+    If the scheme may hold rows, they follow as another table.
 
     A group refers to its open frames by their positions among its own.
     """
@@ -53,17 +86,20 @@ def pack_entries(state: State) -> tuple[dict[str, Any], pa.Table]:
     open_frames = columns_of("", records)
     for j, states in enumerate(state.aggregates):
         open_frames |= states.take(order).columns(f"aggregate{j}.")
-    return columns_of("", state.groups._replace(open=own)), pa.table(open_frames)
+    held = pack_rows(state.held)
+    held = held.take(pa.array(np.argsort(state.held.group, kind="stable")))
+    return columns_of("", state.groups._replace(open=own)), [pa.table(open_frames), held]
 
 
-def unpack_entries(groups: pa.Table, open_frames: pa.Table, framer: Framer) -> State:
+def unpack_entries(groups: pa.Table, parts: Sequence[pa.Table], framer: Framer) -> State:
     """Return the state that `pack_entries` wrote."""
+    open_frames, *held = parts
     first = np.searchsorted(open_frames["group"].to_numpy(), np.arange(len(groups)))
     for i in range(framer.automaton.width):
         at = groups.schema.get_field_index(f"open.{i}")
         own = _numpy(groups, f"open.{i}", np.int64)
         groups = groups.set_column(at, f"open.{i}", pa.array(np.where(own >= 0, own + first, -1)))
-    return unpack_state([groups, open_frames], framer)
+    return unpack_state([groups, open_frames, *held], framer)
 
 
 def _check_records(groups: Groups, records: Records) -> None:

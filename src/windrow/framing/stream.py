@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.framing.fragments import FRAGMENT, FragmentFramer, Fragments
-from windrow.framing.framer import Frames
+from windrow.framing.framer import Frames, latest_rows
 from windrow.framing.query import FrameQuery, frames_table
 from windrow.framing.state import pack_entries, unpack_entries
 from windrow.rows import wire
@@ -98,8 +97,9 @@ class StreamFramer:
     def next_event(self) -> int | None:
         """Return the watermark at which work is due even if no row arrives, or None."""
         events = [self.arrivals.waiting.first, self.memory.store.due]
-        if self._gap is not None and self.framer.records.group.size:
-            events.append(int(self._latest()[1].min()) + self._gap)
+        busy, latest = self.framer.latest()
+        if self._gap is not None and busy.size:
+            events.append(int(latest.min()) + self._gap)
         return min((event for event in events if event is not None), default=None)
 
     def unreported(self) -> pa.Table:
@@ -110,9 +110,11 @@ class StreamFramer:
         before = self._elsewhere()
         clock = self.plan.request.clock
         silent = self.framer.states[FRAGMENT].seen == 0
-        groups, place = np.unique(self.framer.records.group[silent], return_inverse=True)
+        held = self.framer.held
+        members = np.concatenate([self.framer.records.group[silent], held.group])
+        groups, place = np.unique(members, return_inverse=True)
         starts = np.full(groups.size, clock.greatest, clock.dtype)
-        np.minimum.at(starts, place, self.framer.records.start[silent])
+        np.minimum.at(starts, place, np.concatenate([self.framer.records.start[silent], held.on]))
         keys = {wire.key(i): key.take(pa.array(groups)) for i, key in enumerate(self.reader.directory.keys())}
         punctuation = pa.table(keys | {"start": pa.array(starts)})
         self._unreported = punctuation if before is None else pa.concat_tables([before, punctuation]).combine_chunks()
@@ -141,15 +143,8 @@ class StreamFramer:
         """The longest gap within a frame if the watermark alone can show that it is over, else None."""
         request = self.plan.request
         gap = request.scheme.longest_gap(request.clock)
-        return None if self.plan.ordered or gap >= LARGEST else int(gap)
-
-    def _latest(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the groups with open frames, and the `on` of the last row in any of them."""
-        records = self.framer.records
-        latest = np.full(self.framer.groups.next.size, np.iinfo(np.int64).min)
-        np.maximum.at(latest, records.group, records.end)
-        groups = np.unique(records.group)
-        return groups, latest[groups]
+        waits = self.plan.ordered or request.scheme.needs_closing_row
+        return None if waits or gap >= LARGEST else int(gap)
 
     def _frame(self, due: list[pa.Table], watermark: int | None) -> list[pa.Table]:
         done: list[Frames] = []
@@ -166,7 +161,7 @@ class StreamFramer:
 
     def _cut_gaps(self, watermark: int, gap: int) -> Frames:
         """End the frames whose group can have no further row within the longest gap."""
-        groups, latest = self._latest()
+        groups, latest = self.framer.latest()
         over = groups[self.plan.request.clock.reaches(np.full(latest.size, watermark), latest, gap)]
         return self.framer.cut(over, np.full(over.size, watermark + 1, self.plan.request.clock.dtype))
 
@@ -209,23 +204,22 @@ class StreamFramer:
     def _entries(self, codes: Codes) -> tuple[dict[str, Any], list[pa.Table], Any, Codes]:
         """Return groups as store entries; a group with no open frame, number or memory need not be stored."""
         state = self.framer.export(codes)
-        columns, open_frames = pack_entries(state)
+        columns, (open_frames, rows) = pack_entries(state)
         groups = state.groups
         fresh = (groups.memo == self.framer.automaton.group_memo) | np.isnan(groups.memo)
         needed = (groups.open >= 0).any(axis=1) | (groups.next > 0) | ~fresh.all(axis=1)
-        held = np.zeros(codes.size, np.bool_)
-        held[state.records.group] = True
+        busy, latest = latest_rows(codes.size, state.records, state.held, self.plan.request.clock)
+        needed[busy] = True
         due = np.full(codes.size, NO_EVENT)
         if self._gap is not None:
-            latest = np.full(codes.size, np.iinfo(np.int64).min)
-            np.maximum.at(latest, state.records.group, state.records.end)
             # A gap that would end after the last representable instant never ends.
-            due[held] = np.minimum(latest[held], NO_EVENT - self._gap) + self._gap
-        return columns, [open_frames], needed | held | self.plan.ordered, due
+            due[busy] = np.minimum(latest, NO_EVENT - self._gap) + self._gap
+        parts = [open_frames, rows] if self.framer.automaton.searches else [open_frames]
+        return columns, parts, needed | self.plan.ordered, due
 
     def _adopt(self, entries: Entries, codes: Codes) -> None:
         with reading():
-            self.framer.adopt(codes, unpack_entries(entries.groups, entries.parts[0], self.framer))
+            self.framer.adopt(codes, unpack_entries(entries.groups, entries.parts, self.framer))
 
     @classmethod
     def load(cls, plan: StreamPlan, shelf: Shelf, data: bytes | None) -> StreamFramer:
@@ -243,9 +237,10 @@ class StreamFramer:
 
 
 def _idle(entries: Entries) -> Any:
-    """Return which groups have no open frame."""
+    """Return which groups have no open frame and no row that may open one."""
     idle = np.ones(len(entries.groups), np.bool_)
-    idle[entries.parts[0]["group"].to_numpy()] = False
+    for part in entries.parts:
+        idle[part["group"].to_numpy()] = False
     return idle
 
 

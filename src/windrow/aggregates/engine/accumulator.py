@@ -16,6 +16,7 @@ from windrow.aggregates.engine.states import States
 from windrow.aggregates.engine.value_runs import TooManyValuesError, append, append_parts, check_lengths, no_runs
 from windrow.arrays import (
     ALL_VALID,
+    Array,
     Values,
     as_type,
     dtype_of,
@@ -102,6 +103,11 @@ class Accumulator:
         if self._keeps_values:
             runs = no_runs(n, self.dtype, aggregate.rank_error, aggregate.most_values or UNLIMITED)
         return States(np.zeros(n, np.int64), numbers, runs, self.aggregate.state)
+
+    def no_values(self) -> Array:
+        """Return the values of no rows, as `read` returns them."""
+        several = len(self.aggregate.columns) > 1
+        return np.empty((0, len(self.aggregate.columns)) if several else 0, self.dtype)
 
     def extended(self, states: States, n: int) -> States:
         """Return these states followed by empty ones, `n` in total; the given states must not be used again."""

@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 
 from windrow.errors import SpecError
 from windrow.framing.schemes import SCHEME_REGISTRY, Scheme
+from windrow.framing.schemes.limits import LimitedScheme
 from windrow.framing.schemes.text import TextOption
 
 OF_EVERY_SCHEME = [item.name for item in fields(Scheme)]
 """The options that every scheme has."""
+LIMITS = [item.name for item in fields(LimitedScheme) if item.name not in OF_EVERY_SCHEME]
+"""The minimums and maximums, which most schemes have."""
 _PREFIX = "scheme "
 """argparse stores the options of schemes under this prefix, apart from the options of the command."""
 
@@ -33,6 +36,10 @@ def add_scheme_arguments(parser: argparse.ArgumentParser) -> SchemeGroups:
     )
     one = group.add_mutually_exclusive_group(required=True)
     groups = SchemeGroups(parser, one, parser.add_argument_group("options of one scheme"))
+    limits = parser.add_argument_group("limits of frames", "For all schemes except overlapping ones.")
+    for name in LIMITS:
+        option = LimitedScheme.text_options()[name]
+        _add_option(limits, name, option, option.line)
     every = parser.add_argument_group("options of every scheme")
     for name in OF_EVERY_SCHEME:
         option = Scheme.text_options()[name]
@@ -122,6 +129,6 @@ def options_of(kind: type[Scheme]) -> list[str]:
     """Return the options of a scheme that have a flag and that not every scheme has.
 
     >>> options_of(SCHEME_REGISTRY.find("delta", "scheme"))
-    ['op', 'reference']
+    ['min_count', 'min_duration', 'max_count', 'max_duration', 'extent', 'op', 'reference']
     """
     return [name for name in kind.text_options() if name not in (*kind.required(), *OF_EVERY_SCHEME)]

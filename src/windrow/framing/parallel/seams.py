@@ -69,7 +69,7 @@ class ChunkGuess:
     @classmethod
     def read(cls, framer: Framer, frames: list[pa.Table], tables: list[pa.Table], by: int) -> ChunkGuess:
         """Read a guess from the pieces that the chunk sent."""
-        numbered, groups, open_frames, *heads = tables
+        numbered, groups, open_frames, held, *heads = tables
         number = np.full(int(np.max(numbered["group"].to_numpy(), initial=-1)) + 1, -1, np.int64)
         number[numbered["group"].to_numpy()] = np.arange(numbered.num_rows)
         empty = pack_frames(
@@ -78,7 +78,7 @@ class ChunkGuess:
         closed = unpack_frames(pa.concat_tables([empty, *frames]), framer)
         closed.records.group[:] = number[closed.records.group]
         keys = [numbered[wire.key(i)].combine_chunks() for i in range(by)]
-        return cls(keys, closed, unpack_state([groups, open_frames], framer), heads[0] if heads else None)
+        return cls(keys, closed, unpack_state([groups, open_frames, held], framer), heads[0] if heads else None)
 
     @property
     def groups(self) -> int:
@@ -122,7 +122,7 @@ class Seams:
         groups = self.framer.groups
         remembers = (groups.memo[codes] != self.framer.automaton.group_memo).any(axis=1)
         busy: npt.NDArray[np.bool_] = (groups.open[codes] >= 0).any(axis=1) | remembers
-        return busy
+        return busy | np.isin(codes, self.framer.held.group)
 
     def _replay(self, guess: ChunkGuess, codes: Codes, book: SeamLedger, replay: Replay) -> Iterator[Frames]:
         """Run the groups whose guess does not stand from both states until they agree, and record where."""
@@ -215,6 +215,8 @@ def _pair(group: Codes, number: Codes) -> Codes:
 def agree(truth: Framer, codes: Codes, guess: Framer, groups: Codes) -> npt.NDArray[np.bool_]:
     """Return which groups are in the same state in both runs, apart from frame numbers."""
     same: npt.NDArray[np.bool_] = (truth.groups.memo[codes] == guess.groups.memo[groups]).all(axis=1)
+    # Held rows are the last ones of their group, so equally many are the same.
+    same &= _held_rows(truth)[codes] == _held_rows(guess)[groups]
     shift = truth.groups.next[codes] - guess.groups.next[groups]
     for w in range(truth.automaton.width):
         mine, theirs = truth.groups.open[codes, w], guess.groups.open[groups, w]
@@ -222,6 +224,11 @@ def agree(truth: Framer, codes: Codes, guess: Framer, groups: Codes) -> npt.NDAr
         both = np.flatnonzero(same & (mine >= 0))
         same[both] = _same_records(truth, mine[both], guess, theirs[both], shift[both])
     return same
+
+
+def _held_rows(framer: Framer) -> Codes:
+    """Return the number of held rows per group."""
+    return np.bincount(framer.held.group, minlength=framer.groups.next.size)
 
 
 def _same_records(truth: Framer, mine: Codes, guess: Framer, theirs: Codes, shift: Codes) -> npt.NDArray[np.bool_]:

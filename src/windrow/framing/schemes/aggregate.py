@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,30 +18,19 @@ from windrow.aggregates.engine.compiled import add_value, finish_state, speciali
 from windrow.aggregates.text import as_aggregate
 from windrow.arrays import Array
 from windrow.errors import SpecError, quoted
-from windrow.framing.records import (
-    DROPPED,
-    Batch,
-    Groups,
-    Records,
-    assign,
-    close_record,
-    extend_record,
-    is_break,
-    must_cut,
-    open_record,
-)
-from windrow.framing.schemes.base import Automaton, Property, Scheme
+from windrow.framing.records import Batch
+from windrow.framing.schemes.base import Property, Scheme
 from windrow.framing.schemes.delta import check_operator
+from windrow.framing.schemes.rules import BoundRule, RuleScheme, adds, begins, is_met, joins, judges
 from windrow.framing.schemes.text import TextOption, as_comparison, text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import COMPARISONS, Stream
 from windrow.rows.checks import check_limit
-from windrow.rows.clock import Clock
 from windrow.rows.text import as_number
 
 
 @dataclass(frozen=True, repr=False)
-class Aggregate(Scheme):
+class Aggregate(RuleScheme):
     """Frames whose running aggregate stays within, or just reaches, a limit.
 
     Parameters
@@ -120,7 +110,7 @@ class Aggregate(Scheme):
         """The closure of delta frames if more rows can only raise the aggregate, as in a sum of non-negative values."""
         if self.aggregate.monotonic == "never" or (self.is_cut and not self.is_maximal):
             return frozenset()
-        return frozenset({"sub-interval" if self.is_maximal else "super-interval"})
+        return self.closure_within_limits(frozenset({"sub-interval" if self.is_maximal else "super-interval"}))
 
     @property
     def properties(self) -> frozenset[Property]:
@@ -128,34 +118,34 @@ class Aggregate(Scheme):
         if self.aggregate.monotonic == "never":
             return frozenset()
         extreme: Property = "maximal" if self.is_maximal else "minimal"
-        return frozenset({"unique", "drained", extreme, "covering"})
+        return self.properties_within_limits(frozenset({"unique", "drained", extreme, "covering"}), are_runs=False)
 
     @property
     def attributes(self) -> tuple[str, ...]:
         """The columns of the aggregate."""
         return self.aggregate.columns
 
-    def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
-        """Return the kernel specialised for the aggregate, whose state is stored in the record."""
+    def rule(self, types: Mapping[str, pa.DataType]) -> BoundRule:
+        """Return the rule specialised for the aggregate, whose state is stored in the record."""
         names = self.aggregate.columns
         Accumulator.of(self.aggregate, types)
         # Schemes read their attributes as floats.
         accumulator = Accumulator.of(self.aggregate, dict.fromkeys(names, pa.float64()))
         zero = accumulator.empty(1).numbers[0]
-        step, tag = specialised(_aggregate, type(self.aggregate)), tag_for(self.aggregate, accumulator.integral)
-        max_gap = clock.at_most(self.max_gap, "max_gap")
-        inclusive = self.op in ("<", ">=")
+        tag = tag_for(self.aggregate, accumulator.integral)
 
-        def kernel(
-            batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array
-        ) -> int:
+        def make(batch: Batch, inputs: Mapping[str, Array]) -> AggregateRule:
             values = batch.group
             if names:
                 values = inputs[names[0]] if len(names) == 1 else np.column_stack([inputs[name] for name in names])
-            return int(step(tag, batch, values, groups, records, used, slots, zero, self.aggregate.needs, self.limit,
-                            self.is_maximal, inclusive, max_gap))  # fmt: skip
+            return AggregateRule(tag, values, zero, self.aggregate.needs, self.limit, self.op in ("<", ">="))
 
-        return Automaton(kernel, memo=zero.size, memo_type=zero.dtype)
+        return BoundRule(
+            make,
+            memo=zero.size,
+            memo_type=zero.dtype,
+            specialise=partial(specialised, owner=type(self.aggregate)),
+        )
 
 
 def _plain_result(aggregate: AggregateFunction, values: Sequence[tuple[float, ...]]) -> float | None:
@@ -170,49 +160,49 @@ def _plain_result(aggregate: AggregateFunction, values: Sequence[tuple[float, ..
     return None if math.isnan(result) else result
 
 
+class AggregateRule(NamedTuple):
+    """The values of the rows, the empty state of the aggregate, and its limit, which is past itself if `inclusive`.
+
+    The aggregate is undefined for fewer than `needs` rows.
+    """
+
+    tag: Any
+    values: Array
+    zero: Array
+    needs: int
+    limit: float
+    inclusive: bool
+
+
 @njit(cache=True)
-def _reached(tag: Any, memo: Array, k: int, enough: bool, limit: float, inclusive: bool) -> bool:
-    """Return whether the aggregate of frame `k` is past the limit."""
-    if not enough:
+def _reached(rule: Any, memo: Array, k: int, n: int) -> bool:
+    """Return whether the aggregate of the `n` rows of frame `k` is past the limit."""
+    if n < rule.needs:
         return False
-    value = finish_state(tag, memo, k)
-    return value > limit or (inclusive and value == limit)
+    value = finish_state(rule.tag, memo, k)
+    return value > rule.limit or (rule.inclusive and value == rule.limit)  # type: ignore[no-any-return]
 
 
-@njit(cache=True)
-def _aggregate(
-    tag: Any, batch: Batch, values: Array, groups: Groups, records: Records, used: int, slots: Array,
-    zero: Array, needs: int, limit: float, maximal: bool, inclusive: bool, max_gap: Any,
-) -> int:  # fmt: skip
-    for i in range(batch.on.size):
-        g, t = batch.group[i], batch.on[i]
-        k = groups.open[g, 0]
-        if k >= 0 and must_cut(batch, i, records.end[k], max_gap):
-            records.complete[k] = maximal
-            close_record(groups, records, k, t)
-            k = -1
-        if is_break(batch, i):
-            groups.open[g, 0] = -1
-            continue
-        if k >= 0:
-            add_value(tag, records.memo, k, values[i])
-            if maximal and _reached(tag, records.memo, k, records.count[k] + 1 >= needs, limit, inclusive):
-                close_record(groups, records, k, t)
-                k = -1
-            else:
-                extend_record(records, k, t)
-        if k < 0:
-            k = used
-            used += 1
-            open_record(records, k, g, t)
-            records.memo[k] = zero
-            add_value(tag, records.memo, k, values[i])
-        assign(slots, i, 0, k)
-        if _reached(tag, records.memo, k, records.count[k] >= needs, limit, inclusive):
-            if maximal:
-                records.status[k] = DROPPED
-            else:
-                close_record(groups, records, k, t)
-            k = -1
-        groups.open[g, 0] = k
-    return used
+@judges(begins, AggregateRule)
+def _begins(rule: Any, memo: Any, label: Any, k: int, i: int, continues: bool) -> bool:
+    for j in range(rule.zero.size):
+        memo[k, j] = rule.zero[j]
+    add_value(rule.tag, memo, k, rule.values[i])
+    return not _reached(rule, memo, k, 1)
+
+
+@judges(joins, AggregateRule)
+def _joins(rule: Any, memo: Any, label: Any, k: int, i: int, n: int) -> bool:
+    # If the row does not join, the frame ends, and its state is not needed any more.
+    add_value(rule.tag, memo, k, rule.values[i])
+    return not _reached(rule, memo, k, n)
+
+
+@judges(adds, AggregateRule)
+def _adds(rule: Any, memo: Any, label: Any, k: int, i: int) -> Any:
+    return add_value(rule.tag, memo, k, rule.values[i])
+
+
+@judges(is_met, AggregateRule)
+def _is_met(rule: Any, memo: Any, label: Any, k: int, i: int, n: int) -> Any:
+    return _reached(rule, memo, k, n)

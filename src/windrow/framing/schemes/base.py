@@ -51,6 +51,8 @@ class Automaton:
     memo: int = 0
     memo_type: Any = np.float64
     group_memo: Array = field(default_factory=lambda: np.empty(0, np.float64))
+    searches: bool = False
+    """Whether the kernel searches for frames from the left, so that rows of undecided frames are held."""
 
 
 NULLS = text_option("null attributes: skip, break or error; --threshold also takes false", "POLICY")
@@ -164,6 +166,11 @@ class Scheme(ABC):
         return False
 
     @property
+    def has_heads(self) -> bool:
+        """Whether the first run of a chunk can be joined to what came before as if it were one row: see `heads.py`."""
+        return self.is_run
+
+    @property
     def is_maximal(self) -> bool:
         """Whether frames are maximal rather than minimal under the condition."""
         return True
@@ -172,6 +179,11 @@ class Scheme(ABC):
     def outside_label(self) -> Label | None:
         """The label of the intervals outside all other frames, if these are frames too."""
         return None
+
+    @property
+    def needs_closing_row(self) -> bool:
+        """Whether the row that ends a frame decides whether it is one, so that a watermark alone cannot end it."""
+        return False
 
     def native_run(self, inputs: Mapping[str, str]) -> NativeRun:
         """Return the runs in Spark SQL, if `is_run`; `inputs` are the names in SQL of predicates and attributes."""

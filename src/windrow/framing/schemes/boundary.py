@@ -4,35 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
 from windrow.arrays import Array
-from windrow.framing.records import (
-    Batch,
-    Groups,
-    Records,
-    assign,
-    close_record,
-    extend_record,
-    is_break,
-    must_cut,
-    open_record,
-)
-from windrow.framing.schemes.base import Automaton, Closure, Property, Scheme
+from windrow.framing.records import Batch
+from windrow.framing.schemes.base import Closure, Property, Scheme
 from windrow.framing.schemes.grid import Grid, cell_sql, cells, check_grid, plain_cell
 from windrow.framing.schemes.native import NativeRun
+from windrow.framing.schemes.rules import BoundRule, RuleScheme, begins, joins, judges
 from windrow.framing.schemes.text import as_grid, text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream
-from windrow.rows.clock import Clock
 
 
 @dataclass(frozen=True, repr=False)
-class Boundary(Scheme):
+class Boundary(RuleScheme):
     """Maximal runs of rows in one cell of a grid over one or more attributes.
 
     Parameters
@@ -60,14 +49,13 @@ class Boundary(Scheme):
     )
 
     source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.2"
-    closure: ClassVar[frozenset[Closure]] = frozenset({"union", "sub-interval"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "grid", check_grid(self.grid, "Boundary"))
 
     def __hash__(self) -> int:
-        return hash((type(self), frozenset(self.grid.items()), self.max_gap, self.nulls))
+        return hash((type(self), frozenset(self.grid.items()), self.max_gap, self.nulls, *self.limits_hash))
 
     @classmethod
     def examples(cls) -> tuple[Scheme, ...]:
@@ -75,18 +63,24 @@ class Boundary(Scheme):
         return (cls({"x": 10.0}),)
 
     @property
+    def closure(self) -> frozenset[Closure]:  # type: ignore[override]
+        """Parts of a run, and overlapping runs together, are runs."""
+        return self.closure_within_limits(frozenset({"union", "sub-interval"}))
+
+    @property
     def properties(self) -> frozenset[Property]:
         """Lemma 1 and propositions 1 and 2; every row is in exactly one frame."""
-        return frozenset({"unique", "drained", "maximal", "covering", "partitioning"})
+        always: frozenset[Property] = frozenset({"unique", "drained", "maximal", "covering", "partitioning"})
+        return self.properties_within_limits(always, are_runs=True)
 
     @property
     def is_run(self) -> bool:
-        """Always true: the label of a row is its cell."""
-        return True
+        """Whether Spark SQL can apply the limits: the label of a row is its cell."""
+        return self.is_cut_in_sql
 
     def native_run(self, inputs: Mapping[str, str]) -> NativeRun:
         """Return the runs of one cell."""
-        return NativeRun(labels=tuple(cell_sql(inputs[name], grid) for name, grid in self.grids.items()))
+        return self.limited(NativeRun(tuple(cell_sql(inputs[name], grid) for name, grid in self.grids.items())))
 
     def local_condition(self, extent: Stream) -> Iterable[Label]:
         """Return the cell that all rows are in, if there is one."""
@@ -108,46 +102,37 @@ class Boundary(Scheme):
         """The cell of the frame, per attribute."""
         return {f"cell_{name}": pa.int64() for name in self.grid}
 
-    def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
-        """Return the kernel over the cells of the attributes."""
+    @property
+    def drops_runs(self) -> bool:
+        """Always true: a run that is too short contains no longer one."""
+        return True
+
+    def rule(self, types: Mapping[str, pa.DataType]) -> BoundRule:
+        """Return the rule over the cells of the attributes."""
         grids = self.grids
-        max_gap = clock.at_most(self.max_gap, "max_gap")
 
-        def kernel(
-            batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array
-        ) -> int:
-            labels = np.empty((batch.on.size, len(grids)), np.int64)
-            for j, (name, grid) in enumerate(grids.items()):
-                labels[:, j] = cells(inputs[name], grid)
-            return int(label_runs(batch, labels, groups, records, used, slots, max_gap))
+        def make(batch: Batch, inputs: Mapping[str, Array]) -> LabelRule:
+            return LabelRule(np.column_stack([cells(inputs[name], grid) for name, grid in grids.items()]))
 
-        return Automaton(kernel, labels=len(grids))
+        return BoundRule(make, labels=len(grids))
 
 
-@njit(cache=True)
-def label_runs(
-    batch: Batch, labels: Array, groups: Groups, records: Records, used: int, slots: Array, max_gap: float
-) -> int:
-    """Frame maximal runs of rows with the same label: the kernel that `Boundary` and `Gap` share."""
-    width = labels.shape[1]
-    for i in range(batch.on.size):
-        g, t = batch.group[i], batch.on[i]
-        k = groups.open[g, 0]
-        if k >= 0:
-            same = not must_cut(batch, i, records.end[k], max_gap)
-            for j in range(width):
-                same = same and records.label[k, j] == labels[i, j]
-            if same:
-                extend_record(records, k, t)
-                assign(slots, i, 0, k)
-                continue
-            close_record(groups, records, k, t)
-            groups.open[g, 0] = -1
-        if not is_break(batch, i):
-            open_record(records, used, g, t)
-            for j in range(width):
-                records.label[used, j] = labels[i, j]
-            groups.open[g, 0] = used
-            assign(slots, i, 0, used)
-            used += 1
-    return used
+class LabelRule(NamedTuple):
+    """The labels of the rows: a frame is a run of equal ones."""
+
+    labels: Array
+
+
+@judges(begins, LabelRule)
+def _begins(rule: Any, memo: Any, label: Any, k: int, i: int, continues: bool) -> bool:
+    for j in range(rule.labels.shape[1]):
+        label[k, j] = rule.labels[i, j]
+    return True
+
+
+@judges(joins, LabelRule)
+def _joins(rule: Any, memo: Any, label: Any, k: int, i: int, n: int) -> bool:
+    same = True
+    for j in range(rule.labels.shape[1]):
+        same = same and label[k, j] == rule.labels[i, j]
+    return same

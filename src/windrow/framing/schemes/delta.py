@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,24 +12,14 @@ from numba import njit
 
 from windrow.arrays import Array
 from windrow.errors import SpecError, is_one_of, quoted
-from windrow.framing.records import (
-    Batch,
-    Groups,
-    Records,
-    assign,
-    close_record,
-    extend_record,
-    is_break,
-    must_cut,
-    open_record,
-)
-from windrow.framing.schemes.base import Automaton, Property, Scheme
+from windrow.framing.records import Batch
+from windrow.framing.schemes.base import Property, Scheme
+from windrow.framing.schemes.rules import BoundRule, RuleScheme, adds, begins, is_met, joins, judges
 from windrow.framing.schemes.text import as_limits, text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import COMPARISONS, Stream
 from windrow.framing.theory.local import distance as plain_distance
 from windrow.rows.checks import check_attribute, check_limit
-from windrow.rows.clock import Clock
 
 OPERATORS = ("<", "<=", ">", ">=")
 
@@ -41,7 +31,7 @@ def check_operator(op: Any, scheme: str) -> None:
 
 
 @dataclass(frozen=True, repr=False)
-class Delta(Scheme):
+class Delta(RuleScheme):
     """Frames within which an attribute moves by at most, or by just over, a limit.
 
     Parameters
@@ -97,7 +87,12 @@ class Delta(Scheme):
         object.__setattr__(self, "limits", limits)
 
     def __hash__(self) -> int:
-        return hash((type(self), frozenset(self.limits.items()), self.op, self.reference, self.max_gap, self.nulls))
+        return hash(
+            (
+                type(self), frozenset(self.limits.items()), self.op, self.reference, self.max_gap, self.nulls,
+                *self.limits_hash,
+            )
+        )  # fmt: skip
 
     @classmethod
     def examples(cls) -> tuple[Scheme, ...]:
@@ -127,84 +122,95 @@ class Delta(Scheme):
         """
         if self.reference == "first" or (self.is_cut and not self.is_maximal):
             return frozenset()
-        return frozenset({"sub-interval" if self.is_maximal else "super-interval"})
+        return self.closure_within_limits(frozenset({"sub-interval" if self.is_maximal else "super-interval"}))
 
     @property
     def properties(self) -> frozenset[Property]:
         """Lemma 2."""
         extreme: Property = "maximal" if self.is_maximal else "minimal"
-        if self.reference == "first":
-            return frozenset({"unique", "drained", "covering", "partitioning"})
-        return frozenset({"unique", "drained", extreme, "covering", "partitioning"})
+        always: set[Property] = {"unique", "drained", "covering", "partitioning"}
+        if self.reference != "first":
+            always.add(extreme)
+        return self.properties_within_limits(frozenset(always), are_runs=False)
 
     @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes with a limit."""
         return tuple(self.limits)
 
-    def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
-        """Return the kernel with its limits; a record stores the smallest and largest value, or the first one twice."""
+    def rule(self, types: Mapping[str, pa.DataType]) -> BoundRule:
+        """Return the rule with its limits; a record stores two values per attribute: see `_note`."""
         limits = np.array(list(self.limits.values()))
-        max_gap = clock.at_most(self.max_gap, "max_gap")
-        inclusive = self.op in ("<", ">=")
 
-        def kernel(
-            batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array
-        ) -> int:
+        def make(batch: Batch, inputs: Mapping[str, Array]) -> DeltaRule:
             values = np.column_stack([inputs[name] for name in self.limits])
-            return int(_delta(batch, values, groups, records, used, slots, limits, self.reference == "first",
-                              self.is_maximal, inclusive, max_gap))  # fmt: skip
+            return DeltaRule(values, limits, self.reference == "first", self.op in ("<", ">="))
 
-        return Automaton(kernel, memo=2 * len(limits))
+        return BoundRule(make, memo=2 * len(limits))
+
+
+class DeltaRule(NamedTuple):
+    """The attributes of the rows, and a limit for each, which is too far itself if `inclusive`."""
+
+    values: Array
+    limits: Array
+    from_first: bool
+    inclusive: bool
 
 
 @njit(cache=True)
-def _moved_over(memo: Array, k: int, values: Array, i: int, limits: Array, inclusive: bool) -> bool:
+def _apart(a: float, b: float) -> float:
+    """Return the distance between two values; it is 0 for equal infinities, whose difference would be NaN."""
+    return 0.0 if a == b else abs(a - b)
+
+
+@njit(cache=True)
+def _moved_over(rule: DeltaRule, memo: Array, k: int, i: int) -> bool:
     """Return whether frame `k`, with row `i` added, has moved past any of its limits."""
-    for j in range(limits.size):
-        low = min(memo[k, 2 * j], values[i, j])
-        high = max(memo[k, 2 * j + 1], values[i, j])
-        # The distance between equal infinities is 0, but their difference would be NaN.
-        moved = 0.0 if high == low else high - low
-        if moved > limits[j] or (inclusive and moved == limits[j]):
+    for j in range(rule.limits.size):
+        value = rule.values[i, j]
+        if rule.from_first:
+            moved = max(_apart(memo[k, 2 * j], memo[k, 2 * j + 1]), _apart(memo[k, 2 * j], value))
+        else:
+            moved = _apart(min(memo[k, 2 * j], value), max(memo[k, 2 * j + 1], value))
+        if moved > rule.limits[j] or (rule.inclusive and moved == rule.limits[j]):
             return True
     return False
 
 
 @njit(cache=True)
-def _delta(
-    batch: Batch, values: Array, groups: Groups, records: Records, used: int, slots: Array,
-    limits: Array, from_first: bool, maximal: bool, inclusive: bool, max_gap: Any,
-) -> int:  # fmt: skip
-    for i in range(batch.on.size):
-        g, t = batch.group[i], batch.on[i]
-        k = groups.open[g, 0]
-        if k >= 0 and must_cut(batch, i, records.end[k], max_gap):
-            records.complete[k] = maximal
-            close_record(groups, records, k, t)
-            k = -1
-        if is_break(batch, i):
-            groups.open[g, 0] = -1
-            continue
-        if maximal and k >= 0 and _moved_over(records.memo, k, values, i, limits, inclusive):
-            close_record(groups, records, k, t)
-            k = -1
-        if k < 0:
-            k = used
-            used += 1
-            open_record(records, k, g, t)
-            for j in range(limits.size):
-                records.memo[k, 2 * j] = values[i, j]
-                records.memo[k, 2 * j + 1] = values[i, j]
-        else:
-            extend_record(records, k, t)
-        assign(slots, i, 0, k)
-        if not maximal and _moved_over(records.memo, k, values, i, limits, inclusive):
-            close_record(groups, records, k, t)
-            k = -1
-        elif not from_first:
-            for j in range(limits.size):
-                records.memo[k, 2 * j] = min(records.memo[k, 2 * j], values[i, j])
-                records.memo[k, 2 * j + 1] = max(records.memo[k, 2 * j + 1], values[i, j])
-        groups.open[g, 0] = k
-    return used
+def _note(rule: DeltaRule, memo: Array, k: int, i: int) -> None:
+    """Take the values of row `i` into account: the range of frame `k`, or its first value and the one furthest off."""
+    for j in range(rule.limits.size):
+        value = rule.values[i, j]
+        if not rule.from_first:
+            memo[k, 2 * j] = min(memo[k, 2 * j], value)
+            memo[k, 2 * j + 1] = max(memo[k, 2 * j + 1], value)
+        elif _apart(memo[k, 2 * j], value) > _apart(memo[k, 2 * j], memo[k, 2 * j + 1]):
+            memo[k, 2 * j + 1] = value
+
+
+@judges(begins, DeltaRule)
+def _begins(rule: Any, memo: Any, label: Any, k: int, i: int, continues: bool) -> bool:
+    for j in range(rule.limits.size):
+        memo[k, 2 * j] = rule.values[i, j]
+        memo[k, 2 * j + 1] = rule.values[i, j]
+    return True
+
+
+@judges(joins, DeltaRule)
+def _joins(rule: Any, memo: Any, label: Any, k: int, i: int, n: int) -> bool:
+    if _moved_over(rule, memo, k, i):
+        return False
+    _note(rule, memo, k, i)
+    return True
+
+
+@judges(adds, DeltaRule)
+def _adds(rule: Any, memo: Any, label: Any, k: int, i: int) -> Any:
+    return _note(rule, memo, k, i)
+
+
+@judges(is_met, DeltaRule)
+def _is_met(rule: Any, memo: Any, label: Any, k: int, i: int, n: int) -> Any:
+    return _moved_over(rule, memo, k, i)

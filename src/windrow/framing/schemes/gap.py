@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from windrow.arrays import Array
 from windrow.errors import SpecError
-from windrow.framing.records import Batch, Groups, Records
-from windrow.framing.schemes.base import Automaton, Closure, Property, Scheme
-from windrow.framing.schemes.boundary import label_runs
+from windrow.framing.schemes.base import Closure, Property, Scheme
+from windrow.framing.schemes.boundary import LabelRule
+from windrow.framing.schemes.native import NativeRun
+from windrow.framing.schemes.rules import BoundRule, RuleScheme
 from windrow.framing.schemes.text import duration_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream, are_close
@@ -23,7 +23,7 @@ from windrow.rows.duration import Duration
 
 
 @dataclass(frozen=True, repr=False)
-class Gap(Scheme):
+class Gap(RuleScheme):
     """Sessions: maximal runs of rows in which neighbours are at most a gap apart.
 
     Parameters
@@ -40,7 +40,6 @@ class Gap(Scheme):
     gap: Duration = field(metadata=duration_option("sessions: a new frame after a silence", "30 minutes"))
 
     source: ClassVar[str] = "sessions; Frames (2016), section 3 (local condition on the extent)"
-    closure: ClassVar[frozenset[Closure]] = frozenset({"union", "sub-interval"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,26 +57,34 @@ class Gap(Scheme):
         return [()] if are_close(extent, self.gap) else []
 
     @property
+    def closure(self) -> frozenset[Closure]:  # type: ignore[override]
+        """Parts of a run, and overlapping runs together, are runs."""
+        return self.closure_within_limits(frozenset({"union", "sub-interval"}))
+
+    @property
     def properties(self) -> frozenset[Property]:
         """Lemma 1 and propositions 1 and 2; every row is in exactly one session."""
-        return frozenset({"unique", "drained", "maximal", "covering", "partitioning"})
+        always: frozenset[Property] = frozenset({"unique", "drained", "maximal", "covering", "partitioning"})
+        return self.properties_within_limits(always, are_runs=True)
 
     @property
     def is_run(self) -> bool:
-        """Always true: all rows have the same label, and only gaps end a run."""
-        return True
+        """Whether Spark SQL can apply the limits: all rows have the same label, and only gaps end a run."""
+        return self.is_cut_in_sql
+
+    def native_run(self, inputs: Mapping[str, str]) -> NativeRun:
+        """Return all rows as one run, which the longest gap cuts."""
+        return self.limited(NativeRun())
 
     def longest_gap(self, clock: Clock) -> int | float:
         """Return the gap, or `max_gap` if that is shorter."""
         return min(clock.at_most(self.gap, "gap"), super().longest_gap(clock))
 
-    def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
-        """Return the kernel of boundary frames over no attributes."""
-        gap = self.longest_gap(clock)
+    @property
+    def drops_runs(self) -> bool:
+        """Always true: a session that is too short contains no longer one."""
+        return True
 
-        def kernel(
-            batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array
-        ) -> int:
-            return int(label_runs(batch, np.empty((batch.on.size, 0), np.int64), groups, records, used, slots, gap))
-
-        return Automaton(kernel)
+    def rule(self, types: Mapping[str, pa.DataType]) -> BoundRule:
+        """Return the rule of runs over no attributes."""
+        return BoundRule(lambda batch, inputs: LabelRule(np.empty((0, 0), np.int64)))

@@ -23,6 +23,10 @@ class NativeRun:
     """Drop frames with fewer rows."""
     min_duration: Duration | None = None
     """Drop shorter frames."""
+    max_count: int | None = None
+    """Cut runs into frames of at most so many rows."""
+    half_open: bool = False
+    """Whether frames last until the row that ends them, rather than until their own last row."""
 
 
 def literal(number: float) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,37 +18,32 @@ from numba import njit
 from windrow.arrays import Array
 from windrow.errors import SpecError, quoted
 from windrow.framing.records import (
-    DROPPED,
     PART,
     Batch,
     Groups,
     Records,
     assign,
     close_record,
-    distance,
     extend_record,
     is_break,
     must_cut,
     open_record,
 )
 from windrow.framing.schemes.base import NULLS, Automaton, Closure, Property, Scheme
+from windrow.framing.schemes.limits import Limits, qualifies
 from windrow.framing.schemes.native import NativeRun
-from windrow.framing.schemes.text import duration_option, text_option
+from windrow.framing.schemes.rules import BoundRule, RuleScheme, begins, joins, judges
+from windrow.framing.schemes.text import text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream
-from windrow.framing.theory.local import distance as plain_distance
-from windrow.framing.theory.local import length as plain_length
 from windrow.predicates.parse import parse_predicate
-from windrow.rows.checks import check_count, check_duration
 from windrow.rows.clock import Clock
-from windrow.rows.duration import Duration
-from windrow.rows.text import as_integer
 
 OFF, ON = 0, 1
 
 
 @dataclass(frozen=True, repr=False)
-class Threshold(Scheme):
+class Threshold(RuleScheme):
     """Maximal runs of rows that satisfy a predicate.
 
     Parameters
@@ -59,10 +54,8 @@ class Threshold(Scheme):
         for a row (division by zero, overflow, text that is not a number), every plan fails with Spark's error, which
         `wr.failure` turns into a `DataError`. With `spark.sql.ansi.enabled` set to false, or with functions such as
         `try_divide` and `try_cast`, it is null for that row instead.
-    min_count
-        Drop runs with fewer rows.
-    min_duration
-        Drop runs with `end - start` below this.
+    min_count, min_duration, max_count, max_duration, extent
+        Limits on the rows and the length of a frame, as described in "Minimums and maximums".
     close
         Add hysteresis: a frame opens when `predicate` holds and stays open until `close` holds. Rows for which `close`
         holds are in no frame.
@@ -82,14 +75,6 @@ class Threshold(Scheme):
     """
 
     predicate: Any = field(metadata=text_option("runs of rows that satisfy a condition", "PREDICATE", "speed < 40"))
-    min_count: int = field(
-        default=1, kw_only=True, metadata=text_option("drop runs of fewer rows", "N", parse=as_integer, typed=True)
-    )
-    min_duration: Duration | None = field(
-        default=None,
-        kw_only=True,
-        metadata=duration_option("drop shorter runs", "3 minutes"),
-    )
     close: Any = field(
         default=None, kw_only=True, metadata=text_option("stay open until this holds (hysteresis)", "PREDICATE")
     )
@@ -97,7 +82,6 @@ class Threshold(Scheme):
     nulls: str = field(default="false", kw_only=True, metadata=NULLS)
 
     source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.1; Capturing episodes (2012); Framing systems II"
-    closure: ClassVar[frozenset[Closure]] = frozenset({"union"})
     policies: ClassVar[tuple[str, ...]] = ("false", "skip", "break", "error")
 
     def __post_init__(self) -> None:
@@ -105,10 +89,11 @@ class Threshold(Scheme):
         check_predicate(self.predicate, "predicate")
         if self.close is not None:
             check_predicate(self.close, "close")
-        check_count(self.min_count, "min_count")
-        check_duration(self.min_duration, "min_duration")
         if not isinstance(self.segments, bool):
             raise SpecError(f"segments: expected True or False, got {quoted(self.segments)}")
+        if self.segments and self.has_maximum:
+            name = "max_count" if self.max_duration is None else "max_duration"
+            raise SpecError(f"{name}: expected None with segments=True, got {quoted(getattr(self, name))}")
 
     def __getstate__(self) -> dict[str, Any]:
         """Replace Columns by their text: they cannot be pickled, and Spark evaluates them before tasks start."""
@@ -122,21 +107,29 @@ class Threshold(Scheme):
         return cls(slow), cls(slow, close="speed > 50"), cls(slow, segments=True)
 
     @property
+    def closure(self) -> frozenset[Closure]:  # type: ignore[override]
+        """The union of overlapping episodes is an episode."""
+        return self.closure_within_limits(frozenset({"union"}))
+
+    @property
     def properties(self) -> frozenset[Property]:
         """Lemma 1 and propositions 1 and 2; with segments, every row is in exactly one frame."""
         if self.segments:
-            return frozenset({"unique", "drained", "maximal", "covering", "partitioning"})
-        always: set[Property] = {"unique", "drained", "maximal", "covering"}
-        return frozenset(always if self.max_gap is not None else always | {"separated"})
+            always: set[Property] = {"unique", "drained", "maximal", "covering", "partitioning"}
+            return frozenset() if self.needs_closing_row else frozenset(always)
+        apart: set[Property] = set() if self.max_gap is not None else {"separated"}
+        return self.properties_within_limits(
+            frozenset({"unique", "drained", "maximal", "covering", *apart}), are_runs=True
+        )
 
     @property
     def is_run(self) -> bool:
         """Whether frames are plain episodes; hysteresis and segments look further back than one row."""
-        return self.close is None and not self.segments
+        return self.close is None and not self.segments and self.is_cut_in_sql
 
     def native_run(self, inputs: Mapping[str, str]) -> NativeRun:
         """Return the runs in which the predicate holds."""
-        return NativeRun(hit=inputs["hit"], min_count=self.min_count, min_duration=self.min_duration)
+        return self.limited(NativeRun(hit=inputs["hit"]))
 
     def local_condition(self, extent: Stream) -> Iterable[Label]:
         """Check that all rows satisfy the predicate or, with hysteresis, the first does and none satisfies `close`."""
@@ -144,9 +137,7 @@ class Threshold(Scheme):
             holds = all(row.values["hit"] for row in extent)
         else:
             holds = extent[0].values["hit"] and not any(row.values["stop"] for row in extent)
-        first, last = extent[0].on, extent[-1].on
-        lasts = self.min_duration is None or plain_distance(last, first) >= plain_length(self.min_duration, last)
-        if holds and lasts and len(extent) >= self.min_count:
+        if holds:
             yield (ON,) if self.segments else ()
 
     @property
@@ -166,24 +157,31 @@ class Threshold(Scheme):
 
     def is_sure(self, records: Records, clock: Clock) -> npt.NDArray[np.bool_]:
         """Return which open frames already meet the minimums; off frames always do."""
-        minimum = clock.at_least(self.min_duration, "min_duration")
-        lasts = clock.reaches(records.end, records.start, minimum)
-        sure: npt.NDArray[np.bool_] = lasts & (records.count >= self.min_count)
+        sure = super().is_sure(records, clock)
         return sure | (records.label[:, 0] == OFF) if self.segments else sure
 
+    @property
+    def drops_runs(self) -> bool:
+        """Always true: an episode that is too short contains no longer one."""
+        return True
+
+    def rule(self, types: Mapping[str, pa.DataType]) -> BoundRule:
+        """Return the rule over the predicates."""
+        return BoundRule(lambda _, inputs: ThresholdRule(inputs["hit"], inputs.get("stop", _NO_STOP)))
+
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
-        """Return the kernel, with minimums in the clock's unit."""
-        minimum = clock.at_least(self.min_duration, "min_duration")
-        max_gap = clock.at_most(self.max_gap, "max_gap")
-        step = _segments if self.segments else _episodes
+        """Return the loop over the rule or, with segments, a kernel of its own."""
+        if not self.segments:
+            return super().bind(clock, types)
+        limits = self.limits_on(clock)
 
         def kernel(
             batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array
         ) -> int:
             stop = inputs.get("stop", _NO_STOP)
-            return int(step(batch, inputs["hit"], stop, groups, records, used, slots, self.min_count, minimum, max_gap))
+            return int(_segments(batch, inputs["hit"], stop, groups, records, used, slots, limits))
 
-        return Automaton(kernel, width=2 if self.segments else 1, labels=1 if self.segments else 0)
+        return Automaton(kernel, width=2, labels=1)
 
 
 def _is_column(predicate: Any) -> bool:
@@ -216,44 +214,30 @@ def _opens(hit: Array, stop: Array, i: int) -> bool:
     return hit[i] and not (stop.size and stop[i])
 
 
-@njit(cache=True)
-def _qualifies(records: Records, k: int, min_count: int, min_duration: Any) -> bool:
-    lasts = distance(records.end[k], records.start[k]) >= min_duration
-    return records.count[k] >= min_count and lasts  # type: ignore[no-any-return]
+class ThresholdRule(NamedTuple):
+    """Which rows satisfy the predicate and, with hysteresis, which ones end a frame (otherwise empty)."""
+
+    hit: Array
+    stop: Array
 
 
-@njit(cache=True)
-def _episodes(
-    batch: Batch, hit: Array, stop: Array, groups: Groups, records: Records, used: int, slots: Array,
-    min_count: int, min_duration: Any, max_gap: Any,
-) -> int:  # fmt: skip
-    for i in range(batch.on.size):
-        g, t = batch.group[i], batch.on[i]
-        k = groups.open[g, 0]
-        if k >= 0:
-            if _stays(hit, stop, i) and not must_cut(batch, i, records.end[k], max_gap):
-                extend_record(records, k, t)
-                assign(slots, i, 0, k)
-                continue
-            if _qualifies(records, k, min_count, min_duration):
-                close_record(groups, records, k, t)
-            else:
-                records.closed[k] = t
-                records.status[k] = DROPPED
-            groups.open[g, 0] = -1
-        if _opens(hit, stop, i) and not is_break(batch, i):
-            open_record(records, used, g, t)
-            groups.open[g, 0] = used
-            assign(slots, i, 0, used)
-            used += 1
-    return used
+@judges(begins, ThresholdRule)
+def _begins(rule: Any, memo: Any, label: Any, k: int, i: int, continues: bool) -> bool:
+    if continues and _stays(rule.hit, rule.stop, i):
+        # If the row is held and read again, it still opens the frame.
+        rule.hit[i] = True
+    return bool(_opens(rule.hit, rule.stop, i))
+
+
+@judges(joins, ThresholdRule)
+def _joins(rule: Any, memo: Any, label: Any, k: int, i: int, n: int) -> Any:
+    return bool(_stays(rule.hit, rule.stop, i))
 
 
 @njit(cache=True)
 def _segments(
-    batch: Batch, hit: Array, stop: Array, groups: Groups, records: Records, used: int, slots: Array,
-    min_count: int, min_duration: Any, max_gap: Any,
-) -> int:  # fmt: skip
+    batch: Batch, hit: Array, stop: Array, groups: Groups, records: Records, used: int, slots: Array, limits: Limits
+) -> int:
     """Frame on and off segments: per group, an off record (column 0) and a run that may still qualify (column 1).
 
     When a run qualifies, the off record before it is closed. A run that ends too short becomes a part of the off
@@ -264,9 +248,12 @@ def _segments(
         g, t = batch.group[i], batch.on[i]
         off, run = groups.open[g, 0], groups.open[g, 1]
         last = run if run >= 0 else off
-        cut = last >= 0 and must_cut(batch, i, records.end[last], max_gap)
+        cut = last >= 0 and must_cut(batch, i, records.end[last], limits.max_gap)
         if run >= 0 and (cut or not _stays(hit, stop, i)):
-            if _qualifies(records, run, min_count, min_duration):
+            if qualifies(records, run, t, limits):
+                if off >= 0:
+                    close_record(groups, records, off, records.start[run])
+                    off = -1
                 close_record(groups, records, run, t)
             elif off >= 0:
                 records.status[run] = PART
@@ -292,7 +279,7 @@ def _segments(
                     run = used
                     used += 1
                 assign(slots, i, 0, run)
-                if off >= 0 and _qualifies(records, run, min_count, min_duration):
+                if off >= 0 and qualifies(records, run, t, limits):
                     close_record(groups, records, off, records.start[run])
                     off = -1
             elif off >= 0:

@@ -30,8 +30,9 @@ from typing import NamedTuple
 from windrow.errors import DataError
 from windrow.framing.schemes.base import Scheme
 from windrow.framing.schemes.custom import Custom
+from windrow.framing.schemes.limits import LimitedScheme
 from windrow.framing.theory.intervals import Interval, Label, covered, is_covering, is_maximal, possible_frames
-from windrow.framing.theory.local import Stream, StreamRow, are_close
+from windrow.framing.theory.local import Stream, StreamRow, are_close, distance, length
 
 
 class Frame(NamedTuple):
@@ -76,7 +77,7 @@ def final_frames(scheme: Scheme, stream: Stream) -> list[Frame]:
     """
     if isinstance(scheme, Custom):
         return _by_logical_operator(scheme, stream)
-    if scheme.lemma == 2:
+    if scheme.lemma == 2 or (isinstance(scheme, LimitedScheme) and scheme.has_maximum):
         return _from_the_left(scheme, stream)
     candidates = candidate_frames(scheme, stream)
     maximal = [candidate for candidate in candidates if is_maximal([candidate], candidates)]
@@ -91,6 +92,7 @@ def candidate_frames(scheme: Scheme, stream: Stream) -> set[Interval]:
     candidates = {
         Interval(first, last, label)
         for first, last, _ in within_gap
+        if _within_limits(scheme, stream, first, last)
         for label in scheme.local_condition(stream[first : last + 1])
     }
     if scheme.outside_label is not None:
@@ -111,6 +113,23 @@ def _keep_together(scheme: Scheme, extent: Stream) -> bool:
     return not breaks and (scheme.max_gap is None or are_close(extent, scheme.max_gap))
 
 
+def _within_limits(scheme: Scheme, stream: Stream, first: int, last: int) -> bool:
+    """Return whether an interval meets the minimums and maximums of the scheme."""
+    if not isinstance(scheme, LimitedScheme):
+        return True
+    start, end, n = stream[first].on, stream[last].on, last - first + 1
+    closing = scheme.extent == "half-open" and scheme.is_maximal and last + 1 < len(stream)
+    lasts = distance(stream[last + 1].on if closing else end, start)
+    long_enough = scheme.min_duration is None or lasts >= length(scheme.min_duration, start)
+    return long_enough and n >= scheme.min_count and not _is_over(scheme, n, distance(end, start), start)
+
+
+def _is_over(scheme: LimitedScheme, n: int, lasts: float, on: float) -> bool:
+    """Return whether so many rows, or so long a time, exceed a maximum."""
+    too_many = scheme.max_count is not None and n > scheme.max_count
+    return too_many or (scheme.max_duration is not None and lasts > length(scheme.max_duration, on))
+
+
 # Global conditions of lemma 2.
 
 
@@ -122,22 +141,43 @@ def _from_the_left(scheme: Scheme, stream: Stream) -> list[Frame]:
     """
     candidates = candidate_frames(scheme, stream)
     frames = []
-    at = 0
+    at, continues = 0, False
     while at < len(stream):
         starting = [candidate for candidate in candidates if candidate.first == at]
+        if continues and "stop" in scheme.predicates:
+            # After a maximum, an episode continues without opening again.
+            opened = [*stream[:at], stream[at]._replace(values={**stream[at].values, "hit": True}), *stream[at + 1 :]]
+            starting = [candidate for candidate in candidate_frames(scheme, opened) if candidate.first == at]
+        continues = False
         if starting and scheme.is_maximal:
             frames.append(_frame(max(starting), stream))
+            continues = _is_cut_by_maximum(scheme, stream, frames[-1])
         elif starting:
             frames.append(_frame(min(starting), stream, ends_itself=True))
         elif not scheme.is_maximal and not stream[at].breaks:
             rests = (i for i in possible_frames(len(stream)) if i.first == at)
-            rest = max(i for i in rests if _keep_together(scheme, stream[at : i.last + 1]))
+            rest = max(i for i in rests if _stays_in(scheme, stream, at, i.last))
             frames.append(_frame(rest, stream, complete=False))
         else:
             at += 1
             continue
         at = frames[-1].members[-1] + 1
     return frames
+
+
+def _stays_in(scheme: Scheme, stream: Stream, first: int, last: int) -> bool:
+    """Return whether rows may share a frame as far as gaps, breaks and maximums are concerned."""
+    over = isinstance(scheme, LimitedScheme) and _is_over(
+        scheme, last - first + 1, distance(stream[last].on, stream[first].on), stream[first].on
+    )
+    return not over and _keep_together(scheme, stream[first : last + 1])
+
+
+def _is_cut_by_maximum(scheme: Scheme, stream: Stream, frame: Frame) -> bool:
+    """Return whether only a maximum separates a frame from the row after it."""
+    first, after = frame.members[0], frame.members[-1] + 1
+    together = after < len(stream) and _keep_together(scheme, stream[first : after + 1])
+    return together and not _stays_in(scheme, stream, first, after)
 
 
 # The logical frame operator of section 5.1.

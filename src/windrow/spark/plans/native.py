@@ -13,7 +13,7 @@ from functools import reduce
 from operator import and_
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -118,8 +118,22 @@ def _runs(rows: DataFrame, request: FrameQuery, run: NativeRun, keys: list[str])
         rows = rows.withColumn("__breaks", breaks)
         breaks = column("__breaks")
     so_far = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    if run.max_count is not None:
+        rows, breaks = _cut_by_count(rows, breaks, run.max_count, window, so_far)
     number = F.sum(F.when(breaks, 1).otherwise(0)).over(so_far)
     return rows.withColumn(_RUN, number).withColumn(_NEXT, F.lead("__on").over(window)).where("__hit")
+
+
+def _cut_by_count(
+    rows: DataFrame, breaks: Column, most: int, window: WindowSpec, so_far: WindowSpec
+) -> tuple[DataFrame, Column]:
+    """Return the rows with their place in the group, and breaks after every `most` rows of a run."""
+    rows = rows.withColumn("__broken", breaks).withColumn("__place", F.row_number().over(window))
+    # A row that is in no run breaks before the next one, any other break is the first row of its run.
+    first = column("__place") + F.when(column("__hit"), 0).otherwise(1)
+    begin = F.coalesce(F.max(F.when(column("__broken"), first)).over(so_far), F.lit(1))
+    rows = rows.withColumn("__cut", column("__hit") & ((column("__place") - begin) % most == 0))
+    return rows, column("__broken") | (column("__cut") & (column("__place") > 1))
 
 
 def _summed(runs: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
@@ -154,7 +168,8 @@ def _qualifies(request: FrameQuery, run: NativeRun) -> Column:
         enough = enough & (column("__count") >= run.min_count)
     if run.min_duration is not None:
         least = request.clock.at_least(run.min_duration, "min_duration")
-        end, start = (as_number(column(name), request.clock) for name in ("__end", "__start"))
+        last = F.coalesce("__closed_at", "__end") if run.half_open else column("__end")
+        end, start = as_number(last, request.clock), as_number(column("__start"), request.clock)
         enough = enough & (distance(end, start, request.clock) >= F.lit(least))
     return enough
 
