@@ -120,7 +120,11 @@ class ExpectedStream(ExpectedFrames):
 
     def _row(self, number: int, frame: Any, settled: Any) -> dict[str, Any]:
         row = super()._row(number, frame, settled)
-        gaps = [seconds(self.parts["scheme"]["options"].get("max_gap"))]
+        options = self.parts["scheme"]["options"]
+        if options.get("extent") == "half-open" and options.get("min_duration") is not None:
+            # Only the row that ends such a frame decides whether it is long enough.
+            return row
+        gaps = [seconds(options.get("max_gap"))]
         gaps += [seconds(self.parts["scheme"]["args"][0])] if self.parts["scheme"]["name"] == "Gap" else []
         gap = min((gap for gap in gaps if gap is not None), default=None)
         if gap is not None and row["closed_at"] is not None and row["closed_at"] - row["end"] > gap:

@@ -74,8 +74,8 @@ def test_options_make_the_scheme_they_describe(options: list[str], expected: wr.
     [
         (
             ["--double-boundary", "x=5", "--min-count", "3"],
-            "--min-count is an option of --aggregate and --boundary and --delta and --gap and --threshold and cannot be "
-            "used with --double-boundary",
+            "--min-count is an option of --aggregate and --boundary and --delta and --gap and --threshold and cannot "
+            "be used with --double-boundary",
         ),
         (["--gap", "5", "--max-count", "2", "--min-count", "3"], "min_count: expected at most max_count=2, got 3"),
         (["--threshold", "x > 1", "--op", "<"], "--op is an option of --delta and cannot be used with --threshold"),

@@ -30,7 +30,7 @@ DELAY = 40
 def in_seconds(scheme: wr.Scheme) -> wr.Scheme:
     """A scheme over integers as one over timestamps."""
     changes: dict[str, Any] = {}
-    for name in ("max_gap", "min_duration", "gap"):
+    for name in ("max_gap", "min_duration", "max_duration", "gap"):
         length = getattr(scheme, name, None)
         if length is not None:
             changes[name] = f"{length} seconds"
