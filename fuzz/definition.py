@@ -41,7 +41,7 @@ class Frame:
     members: list[int]
     closed: int | None
     complete: bool = True
-    label: tuple[int, ...] = field(default=())
+    label: tuple[Any, ...] = field(default=())
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,7 @@ class ExpectedFrames:
             for column in ("frame", "start", "end", "closed_at", "count", "complete"):
                 if not agrees(mine[column], theirs[column]):
                     raise Mismatch(f"{what}{name}: {column}", described(key, rows, expected))
-            if [int(mine[column]) for column in extras] != list(theirs["label"]):
+            if [mine[column] for column in extras] != list(theirs["label"]):
                 raise Mismatch(f"{what}{name}: label", described(key, rows, expected))
             for i, aggregated in enumerate(self.parts["agg"]):
                 if not agrees(mine[f"a{i}"], theirs[f"a{i}"]):

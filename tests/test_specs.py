@@ -148,7 +148,29 @@ REFUSED: list[tuple[Callable[[], Any], list[str]]] = [
     (lambda: wr.Custom(["x"], **rules(state={3: 0})), ["3"]),
     (lambda: wr.Custom(["x"], **rules(state={"high": "0"})), ["'high'", "'0'"]),
     (lambda: wr.Custom(["x"], **rules(state={"high": math.nan})), ["'high'", "nan"]),
-    (lambda: wr.Custom(["x"], **rules(state={"high": True})), ["'high'", "True"]),
+    (
+        lambda: wr.Custom(["x"], **rules(state={"high": 2**63})),
+        ["'high'", "-2**63 to 2**63 - 1", "9223372036854775808"],
+    ),
+    (lambda: wr.Custom(["x"], **rules(record=5)), ["record", "5"]),
+    (lambda: wr.Custom(["x"], **rules(labels=["kind"])), ["labels", "['kind']"]),
+    (lambda: wr.Custom(["x"], **rules(labels={"kind": None})), ["labels", "'kind'", "None"]),
+    (lambda: wr.Custom(["class"], **rules()), ["'class'", "rename"]),
+    (lambda: wr.Custom(["x"], **rules(state={"class": 0})), ["state", "not a keyword", "'class'"]),
+    (lambda: wr.Custom(["x"], **rules(record={"lambda": 0})), ["record", "not a keyword", "'lambda'"]),
+    (lambda: wr.Custom(["x"], **rules(labels={"is": 0})), ["labels", "not a keyword", "'is'"]),
+    (lambda: wr.Custom(["x"], **rules(record={"high": 0})), ["'high'", "state and record", "rename"]),
+    (lambda: wr.Custom(["x"], **rules(labels={"high": 0})), ["'high'", "state and labels", "rename"]),
+    (lambda: wr.Custom(["x"], **rules(record={"a": 0}, labels={"a": 0})), ["'a'", "record and labels", "rename"]),
+    (lambda: wr.Custom(["x"], **rules(labels={"count": 0})), ["labels", "'count'", "column of the result"]),
+    (lambda: wr.Custom(["x"], **rules(labels={"final": 0})), ["labels", "'final'", "column of the result"]),
+    (lambda: wr.Custom(["x"], **rules(open=lambda t: True)), ["open", "(t, s) or (t, s, f)", "1 argument"]),
+    (lambda: wr.Custom(["x"], **rules(close=lambda a, b, c, d: True)), ["close", "(t, s, f)", "4 arguments"]),
+    (lambda: wr.Custom(["x"], **rules(update=lambda: True)), ["update", "(t, s, f)", "0 arguments"]),
+    (lambda: wr.Custom(["x"], **rules(update=math.hypot)), ["update", "(t, s, f)", "hypot"]),
+    (lambda: wr.Custom(["x"], **rules(open_frames=0)), ["open_frames", "from 1 to 100", "0"]),
+    (lambda: wr.Custom(["x"], **rules(open_frames=101)), ["open_frames", "from 1 to 100", "101"]),
+    (lambda: wr.Custom(["x"], **rules(open_frames=True)), ["open_frames", "from 1 to 100", "True"]),
     # Aggregates
     *((lambda kind=kind: example_aggregate(kind, ""), [kind.__name__, "''"]) for kind in wr.aggregates.BUILTIN),
     *((lambda kind=kind: example_aggregate(kind, 5), [kind.__name__, "5"]) for kind in wr.aggregates.BUILTIN),
@@ -253,6 +275,7 @@ def test_a_refusal_is_a_windrow_error_and_a_value_error() -> None:
         lambda: wr.Gap(0),
         lambda: wr.Custom([], **rules()),
         lambda: wr.Custom(["x"], **rules(state={"high": -math.inf})),
+        lambda: wr.Custom(["x"], **rules(state={"high": True}, record={"low": -(2**63)}, open_frames=100)),
     ],
 )
 def test_the_extremes_of_what_is_sensible_are_accepted(make: Callable[[], wr.Scheme]) -> None:
@@ -262,7 +285,6 @@ def test_the_extremes_of_what_is_sensible_are_accepted(make: Callable[[], wr.Sch
 def test_numbers_are_kept_as_floats_and_sequences_as_tuples() -> None:
     assert wr.Boundary({"x": 10, "y": [0, 5]}).grid == {"x": 10.0, "y": (0.0, 5.0)}
     assert wr.Delta({"x": 1}).limits == {"x": 1.0}
-    assert wr.Custom(["x"], **rules(state={"high": 1})).state == {"high": 1.0}
 
 
 def test_an_aggregate_that_cannot_stand_the_value_tried_is_not_refused_for_that() -> None:
@@ -305,6 +327,9 @@ PLACES: dict[str, Callable[[Any], Any]] = {
     "Custom.columns": lambda v: wr.Custom(v, open=_always, close=_always),
     "Custom.open": lambda v: wr.Custom(["x"], open=v, close=_always),
     "Custom.state": lambda v: wr.Custom(["x"], open=_always, close=_always, state=v),
+    "Custom.record": lambda v: wr.Custom(["x"], open=_always, close=_always, record=v),
+    "Custom.labels": lambda v: wr.Custom(["x"], open=_always, close=_always, labels=v),
+    "Custom.open_frames": lambda v: wr.Custom(["x"], open=_always, close=_always, open_frames=v),
     "Custom.field": lambda v: wr.Custom(["x"], open=_always, close=_always, state={"x": v}),
     "Sliding.length": lambda v: wr.Sliding(v, every=1),
     "Sliding.every": lambda v: wr.Sliding(10, every=v),

@@ -10,18 +10,36 @@ from typing import Any
 from hypothesis import strategies as st
 
 import windrow as wr
-from fuzz.definition import Definition, Frame, Length, Settled, Spec, distance
+from fuzz.definition import Definition, Frame, Length, Settled, Spec, distance, sometimes
 from fuzz.rules import RULES, closes_at_half_or_late, closes_far_below, opens_far_above
 from fuzz.schemes._options import COMMON
+
+
+class OpenFrame:
+    """A frame that a row opened: its rows, its own record, and what has become of it."""
+
+    def __init__(self, rule: dict[str, Any], first: int) -> None:
+        self.members = [first]
+        self.record = SimpleNamespace(**rule.get("record", {}), **rule.get("labels", {}))
+        self.status = "open"
+        self.closed: int | None = None
+        self.complete = True
+
+    def end(self, status: str, closed: int | None, *, complete: bool = True) -> None:
+        """Report or discard the frame."""
+        self.status, self.closed, self.complete = status, closed, complete
 
 
 class CustomDefinition(Definition):
     """The operator, row by row. The state survives a cut, so rows are not divided into blocks."""
 
     kind = wr.Custom
+    weight = 2
 
     def draw(self, rng: random.Random, length: Length, *, runs: bool) -> Spec:
-        return Spec([rng.choice(list(RULES))], {})
+        spec = Spec([rng.choice(list(RULES))], {})
+        sometimes(rng, spec.options, "open_frames", 0.6, lambda: rng.choice((2, 3, 5)))
+        return spec
 
     def build(self, spec: Spec) -> wr.Scheme:
         return wr.Custom(["x"], **RULES[spec.args[0]], **spec.options)
@@ -34,34 +52,58 @@ class CustomDefinition(Definition):
 
     def all_frames(self, spec: Spec, rows: Sequence[Settled], length: Any) -> list[Frame]:
         rule, gap = RULES[spec.args[0]], length(spec.options.get("max_gap"))
-        state = SimpleNamespace(**rule["state"])
-        frames: list[Frame] = []
-        members: list[int] = []
+        most = spec.options.get("open_frames", 1)
+        state = SimpleNamespace(**rule.get("state", {}))
+        opened: list[OpenFrame] = []
+
+        def call(option: str, row: Settled, frame: OpenFrame) -> Any:
+            arguments = (SimpleNamespace(on=row.on, x=row.values[0]), state, frame.record)
+            return rule[option](*arguments[: rule[option].__code__.co_argcount])
+
         for i, row in enumerate(rows):
-            if members and (row.breaks or (gap is not None and distance(rows[members[-1]].on, row.on) > gap)):
-                frames.append(Frame(members, i, complete=False))
-                members = []
+            for frame in [each for each in opened if each.status == "open"]:
+                if row.breaks or (gap is not None and distance(rows[frame.members[-1]].on, row.on) > gap):
+                    frame.end("reported", i, complete=False)
+                    continue
+                verdict = int(call("close", row, frame))
+                if verdict:
+                    frame.end({1: "reported", 2: "discarded"}[verdict], i)
             if row.breaks:
                 continue
-            t = SimpleNamespace(on=row.on, x=row.values[0])
-            if members and rule["close"](t, state):
-                frames.append(Frame(members, i))
-                members = []
-            if members:
-                if "update" not in rule or rule["update"](t, state):
-                    members.append(i)
-            elif rule["open"](t, state):
-                members = [i]
-        return [*frames, *([Frame(members, None, complete=False)] if members else [])]
+            still_open = [each for each in opened if each.status == "open"]
+            for frame in still_open:
+                if "update" not in rule or call("update", row, frame):
+                    frame.members.append(i)
+            if len(still_open) < most:
+                new = OpenFrame(rule, i)
+                if call("open", row, new):
+                    opened.append(new)
+        for frame in opened:
+            if frame.status == "open":
+                frame.end("reported", None, complete=False)
+        return [
+            Frame(
+                each.members, each.closed, each.complete, tuple(getattr(each.record, n) for n in rule.get("labels", {}))
+            )
+            for each in opened
+            if each.status == "reported"
+        ]
 
     def strategy(self) -> st.SearchStrategy[wr.Scheme]:
+        several = st.sampled_from([1, 1, 2, 3])
+        chosen = [RULES["highs"] | {"close": closes_at_half_or_late}, *(RULES[n] for n in RULES if n != "highs")]
         return st.one_of(
-            st.builds(wr.Custom, st.just(["x"]), **{name: st.just(value) for name, value in rule.items()}, **COMMON)
-            for rule in (RULES["highs"] | {"close": closes_at_half_or_late}, RULES["thirds"])
+            st.builds(
+                wr.Custom, st.just(["x"]), open_frames=several, **{n: st.just(v) for n, v in rule.items()}, **COMMON
+            )
+            for rule in chosen
         )
 
     def queries(self) -> dict[str, wr.Scheme]:
-        return {"custom": wr.Custom(["x"], open=opens_far_above, close=closes_far_below, state={"high": -9.0})}
+        return {
+            "custom": wr.Custom(["x"], open=opens_far_above, close=closes_far_below, state={"high": -9.0}),
+            "custom that overlaps": wr.Custom(["x"], **RULES["dips"], open_frames=3),
+        }
 
 
 DEFINITION = CustomDefinition()

@@ -198,7 +198,7 @@ def rows_of(frames: Frames) -> list[tuple[int, Row]]:
                 int(r.number[k]),
                 r.start[k].item(),
                 r.end[k].item(),
-                r.closed[k].item() if frames.closed else None,
+                r.closed[k].item() if frames.closed[k] else None,
                 int(r.count[k]),
                 bool(r.complete[k]),
                 tuple(r.label[k].tolist()),
@@ -218,6 +218,11 @@ def framed(
     return sorted(row for _, row in done + rows_of(framer.finish()))
 
 
+def _as_number(label: float) -> int:
+    """A label as records store it: a float by its bits."""
+    return int(np.float64(label).view(np.int64)) if isinstance(label, float) else int(label)
+
+
 def expected(scheme: wr.Scheme, sample: Sample) -> list[Row]:
     """The same by the theory, with the aggregates `MEMBERS`."""
     stream = settle_nulls(scheme, sample.stream)
@@ -232,7 +237,7 @@ def expected(scheme: wr.Scheme, sample: Sample) -> list[Row]:
                 None if frame.closed_at is None else stream[frame.closed_at].on,
                 len(frame.members),
                 frame.complete,
-                frame.label,
+                tuple(map(_as_number, frame.label)),
                 (positions[0], positions[-1], sum(positions)),
             )
         )

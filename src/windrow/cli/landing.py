@@ -13,11 +13,11 @@ from pyspark.sql.types import StructType
 
 from windrow.cli.options.files import QUOTING, SUFFIXES, WRITING, read
 from windrow.errors import OutputError, SourceError
+from windrow.framing.schemes.base import FRAME_COLUMNS
 from windrow.outputs import Target, local_path
 from windrow.outputs.own import table_folder
 from windrow.spark import ParquetSource
 from windrow.spark.resolve.columns import column
-from windrow.spark.resolve.frames import FRAME_COLUMNS
 from windrow.spark.sources.paths import list_files, settle_path
 
 FLUSHED = "flushed"

@@ -23,11 +23,11 @@ from windrow.demo.tow import Tow, dye_tow
 from windrow.demo.traffic import TrafficDay, traffic_day
 from windrow.errors import OutputError
 from windrow.framing.schemes import Delta, Scheme, Threshold
+from windrow.framing.schemes.base import FRAME_COLUMNS
 from windrow.outputs import Target
 from windrow.outputs.own import table_file
 from windrow.outputs.pictures import picture_target
 from windrow.spark import explain, frames, parquet
-from windrow.spark.resolve.frames import FRAME_COLUMNS
 from windrow.spark.sessions import parallelism
 from windrow.terminal import SparkLog, Table, print_table, quiet_session, working
 

@@ -26,9 +26,9 @@ from windrow.demo.loops import jams_by_loop, runs_of
 from windrow.demo.run import JAM, JAM_FACTS, print_jams, write_table
 from windrow.demo.traffic import TrafficDay, traffic_day
 from windrow.errors import OutputError, SpecError, WindrowError
+from windrow.framing.schemes.base import FRAME_COLUMNS
 from windrow.outputs.own import CHECKPOINT, named, strangers, table_file
 from windrow.spark import assemble, frames
-from windrow.spark.resolve.frames import FRAME_COLUMNS
 from windrow.spark.sources.paths import settle_path
 from windrow.terminal import Counts, LiveRows, SparkLog, interruption, quiet_session, watch, working
 

@@ -29,7 +29,6 @@ Codes = npt.NDArray[np.int64]
 
 KIND = "assemble"
 VERSION = 3
-MARKS = ("fragment", "final")
 CONTENT = ("start", "end", "closed_at", "count", "final")
 """The columns in which two deliveries of a fragment must agree."""
 

@@ -112,7 +112,7 @@ class FragmentFramer(Framer):
             accumulator.finish(states.take(reported))
             for accumulator, states in zip(self.accumulators, self.states, strict=True)
         )
-        pieces = replace(self.ended(Frames(records, results, closed=False)), final=False)
+        pieces = replace(self.ended(Frames(records, results, np.zeros(reported.size, np.bool_))), final=False)
         self._restart(reported, pieces.fragment.to_numpy(zero_copy_only=False) + 1)
         return pieces
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from windrow.aggregates.engine.accumulator import Accumulator, described, naming
 from windrow.aggregates.engine.states import States
 from windrow.arrays import ALL_VALID, Array, Values
 from windrow.errors import DataError
-from windrow.framing.records import DROPPED, FINAL, OPEN, PART, Batch, Groups, Records, successors
+from windrow.framing.records import DROPPED, FINAL, OPEN, PART, WAITING, Batch, Groups, Records, successors
 from windrow.framing.schemes.base import Scheme, is_missing
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
@@ -27,11 +27,14 @@ NOTHING_BREAKS = np.empty(0, np.bool_)
 
 @dataclass(frozen=True)
 class Frames:
-    """Frames that have ended, with their aggregates; `records.closed` is undefined if the stream ended first."""
+    """Frames that have ended, with their aggregates.
+
+    `closed` shows which ones a row ended; where it is false, the stream ended first, and `records.closed` is undefined.
+    """
 
     records: Records
     aggregates: tuple[pa.Array, ...]
-    closed: bool
+    closed: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
         return int(self.records.group.size)
@@ -87,7 +90,7 @@ class Framer:
     def clear(self) -> None:
         """Forget all groups."""
         automaton = self.automaton
-        memo = np.empty((0, automaton.group_memo.size))
+        memo = np.empty((0, automaton.group_memo.size), automaton.group_memo.dtype)
         self.groups = Groups(np.empty(0, np.int64), np.empty((0, automaton.width), np.int64), memo)
         self.records = self.room(0)
         self.states = tuple(accumulator.empty(0) for accumulator in self.accumulators)
@@ -113,14 +116,13 @@ class Framer:
             rows, before = self.held.joined(rows), self.held.on.size
             breaks = np.concatenate([np.zeros(before, np.bool_), breaks]) if breaks.size else breaks
         inputs = {name: values.numbers for name, values in rows.inputs.items()}
-        frames = self._run(Batch(rows.group, rows.on, breaks), inputs, rows)
-        return Frames(*frames, closed=True)
+        return self._run(Batch(rows.group, rows.on, breaks), inputs, rows)
 
     def finish(self, groups: npt.NDArray[np.int64] | None = None) -> Frames:
         """End the streams of the given groups, or of all: cut their open frames and return those that remain frames."""
         busy, latest = self.latest()
         mine = np.ones(busy.size, np.bool_) if groups is None else np.isin(busy, groups)
-        return replace(self.cut(busy[mine], latest[mine]), closed=False)
+        return self._run(*self._breaks(busy[mine], latest[mine]), None, ends_stream=True)
 
     def latest(self) -> tuple[npt.NDArray[np.int64], Array]:
         """Return the groups with open frames or held rows, and the `on` of the last row in any of them."""
@@ -128,15 +130,19 @@ class Framer:
 
     def cut(self, groups: npt.NDArray[np.int64], on: Array) -> Frames:
         """End the open frames of some groups at the given instants, as a break would; held rows are in no frame."""
+        return self.advance(*self._breaks(groups, on))
+
+    def _breaks(self, groups: npt.NDArray[np.int64], on: Array) -> tuple[Batch, dict[str, Array]]:
+        """Drop the held rows of some groups, and return a row per group that only ends frames."""
         if self.held.on.size:
             self.held = self.held.where(~np.isin(self.held.group, groups))
         inputs: dict[str, Array] = {name: np.zeros(groups.size, np.bool_) for name in self.scheme.predicates}
         inputs |= {name: np.zeros(groups.size) for name in self.scheme.attributes}
-        return self.advance(Batch(groups, on, np.ones(groups.size, np.bool_)), inputs)
+        return Batch(groups, on, np.ones(groups.size, np.bool_)), inputs
 
     def advance(self, batch: Batch, inputs: Mapping[str, Array]) -> Frames:
         """Frame rows without aggregating their values."""
-        return Frames(*self._run(batch, inputs, None), closed=True)
+        return self._run(batch, inputs, None)
 
     def room(self, n: int) -> Records:
         """Return uninitialised records for `n` frames."""
@@ -151,8 +157,8 @@ class Framer:
         return RowBatch(np.empty(0, np.int64), np.empty(0, self.clock.dtype), inputs, values)
 
     def _run(
-        self, batch: Batch, inputs: Mapping[str, Array], rows: RowBatch | None
-    ) -> tuple[Records, tuple[pa.Array, ...]]:
+        self, batch: Batch, inputs: Mapping[str, Array], rows: RowBatch | None, *, ends_stream: bool = False
+    ) -> Frames:
         carried = self.records.group.size
         room = carried + batch.on.size * self.automaton.width
         records = self.room(room)
@@ -168,15 +174,18 @@ class Framer:
         if rows is not None and self.automaton.searches:
             self._hold(rows, records, batch.first)
         states = self._aggregate(records, slots, None if rows is None else rows.values)
-        done, left = np.flatnonzero(records.status == FINAL), np.flatnonzero(records.status == OPEN)
+        done = np.flatnonzero(records.status == FINAL)
+        left = np.flatnonzero((records.status == OPEN) | (records.status == WAITING))
         finished = records.take(done)
+        # A frame that waited for its number was closed by a row, even if the stream ends now.
+        closed = np.append(self.records.status, records.status[carried:])[done] == WAITING if ends_stream else done >= 0
         with self._naming(finished):
             aggregates = tuple(
                 accumulator.finish(each.take(done)) for accumulator, each in zip(self.accumulators, states, strict=True)
             )
         self.observe(batch, inputs, records, states, slots)
         self._carry(records, states, left)
-        return finished, aggregates
+        return Frames(finished, aggregates, closed)
 
     def _hold(self, rows: RowBatch, records: Records, first: Array) -> None:
         """Hold the rows of open frames that may still miss a minimum, instead of their records."""

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from windrow.arrays import Array
 from windrow.framing.framer import Framer, Frames
 from windrow.framing.schemes.base import Scheme
 from windrow.rows.query import Query
@@ -58,7 +61,9 @@ def frames_table(request: FrameQuery, keys: list[pa.Array], frames: Frames) -> p
     """Return frames as rows of the result; `keys` holds the `by` values of each group."""
     records, clock, schema = frames.records, request.clock, request.schema
     group = pa.array(records.group)
-    closed = clock.write(pa.array(records.closed)) if frames.closed else pa.nulls(len(frames), clock.type)
+    # What is not closed has an arbitrary number there, which may not be an instant of the clock.
+    instants = clock.write(pa.array(np.where(frames.closed, records.closed, records.end)))
+    closed = pc.if_else(pa.array(frames.closed), instants, pa.scalar(None, clock.type))
     columns: list[Any] = [key.take(group) for key in keys]
     columns += [
         pa.array(records.number),
@@ -67,5 +72,12 @@ def frames_table(request: FrameQuery, keys: list[pa.Array], frames: Frames) -> p
         closed,
     ]
     columns += [pa.array(records.count), pa.array(records.complete)]
-    columns += [pa.array(records.label[:, j]).cast(kind) for j, kind in enumerate(request.scheme.extras.values())]
+    columns += [_labels(records.label[:, j], kind) for j, kind in enumerate(request.scheme.extras.values())]
     return pa.table(columns + list(frames.aggregates), schema=schema)
+
+
+def _labels(numbers: Array, kind: pa.DataType) -> pa.Array:
+    """Return labels as a column; records store a float by its bits."""
+    if pa.types.is_floating(kind):
+        return pa.array(np.ascontiguousarray(numbers).view(np.float64))
+    return pa.array(numbers).cast(kind)

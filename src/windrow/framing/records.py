@@ -36,6 +36,7 @@ record decides what happens to it:
     FINAL    emitted as a frame
     DROPPED  discarded: it does not qualify
     PART     its aggregates are merged into those of record `into`
+    WAITING  carried over like an open one: it is closed, but has no number while one that opened before it is undecided
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ from numba.extending import overload
 from windrow.arrays import Array
 from windrow.rows.clock import LARGEST
 
-OPEN, FINAL, DROPPED, PART = 0, 1, 2, 3
-"""The status of a record: still open, a frame, discarded, or a part of the frame `into`."""
+OPEN, FINAL, DROPPED, PART, WAITING = 0, 1, 2, 3, 4
+"""The status of a record: still open, a frame, discarded, a part of the frame `into`, or a frame without a number."""
 
 
 class Records(NamedTuple):

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from windrow.arrays import Values, as_objects
 from windrow.framing.framer import Framer, Frames, State
-from windrow.framing.records import OPEN, Groups, Records
+from windrow.framing.records import OPEN, WAITING, Groups, Records
 from windrow.rows.query import RowBatch
 from windrow.state.arrow import (
     _numpy,
@@ -108,7 +108,8 @@ def _check_records(groups: Groups, records: Records) -> None:
     check_indices("open frames of groups", groups.open, records.group.size, least=-1)
     held, slot = np.nonzero(groups.open >= 0)
     check_that((records.group[groups.open[held, slot]] == held).all(), "each group to have open frames of its own")
-    check_that((records.status == OPEN).all(), "all frames to be open")
+    check_that((records.status[groups.open[held, slot]] == OPEN).all(), "all open frames of groups to be open")
+    check_that(np.isin(records.status, (OPEN, WAITING)).all(), "all frames to be open, or to wait for a number")
 
 
 def pack_frames(frames: Frames) -> pa.Table:
@@ -120,10 +121,11 @@ def pack_frames(frames: Frames) -> pa.Table:
 def unpack_frames(table: pa.Table, framer: Framer) -> Frames:
     """Return the frames that `pack_frames` wrote."""
     results = tuple(table.column(f"result{j}").combine_chunks() for j in range(len(framer.accumulators)))
-    return Frames(fields_of("", framer.room(0), table), results, closed=True)
+    return Frames(fields_of("", framer.room(0), table), results, np.ones(len(table), np.bool_))
 
 
 def take_frames(frames: Frames, rows: Any) -> Frames:
     """Return some of the frames."""
     at = pa.array(rows)
-    return Frames(frames.records.take(rows), tuple(array.take(at) for array in frames.aggregates), frames.closed)
+    results = tuple(array.take(at) for array in frames.aggregates)
+    return Frames(frames.records.take(rows), results, frames.closed[rows])

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from windrow.framing.fragments import FRAGMENT, FragmentFramer, Fragments
 from windrow.framing.framer import Frames, latest_rows
 from windrow.framing.query import FrameQuery, frames_table
+from windrow.framing.records import OPEN
 from windrow.framing.state import pack_entries, unpack_entries
 from windrow.rows import wire
 from windrow.rows.arrivals import Arrivals
@@ -171,7 +172,7 @@ class StreamFramer:
         table = frames_table(request, self.reader.directory.keys(), pieces.frames)
         records = pieces.frames.records
         changed: dict[str, Any] = {}
-        if pieces.frames.closed and self._gap is not None:
+        if pieces.frames.closed.any() and self._gap is not None:
             by_gap = pa.array(clock.reaches(records.closed, records.end, self._gap + 1))
             changed["closed_at"] = pc.if_else(by_gap, pa.scalar(None, clock.type), table.column("closed_at"))
         if self.plan.fragments:
@@ -206,7 +207,7 @@ class StreamFramer:
         state = self.framer.export(codes)
         columns, (open_frames, rows) = pack_entries(state)
         groups = state.groups
-        fresh = (groups.memo == self.framer.automaton.group_memo) | np.isnan(groups.memo)
+        fresh = groups.memo == self.framer.automaton.group_memo
         needed = (groups.open >= 0).any(axis=1) | (groups.next > 0) | ~fresh.all(axis=1)
         busy, latest = latest_rows(codes.size, state.records, state.held, self.plan.request.clock)
         needed[busy] = True
@@ -286,6 +287,8 @@ class Snapshot:
             on = pa.from_numpy_dtype(self.clock.dtype)
             kinds = {"group": pa.int64(), "number": pa.int64(), "start": on, "end": on, "count": pa.int64()}
             opened = pa.schema(kinds.items()).empty_table()
+        else:
+            opened = opened.filter(pc.equal(opened["status"], OPEN))
         framed = opened["group"].to_numpy()
         others = np.setdiff1d(np.flatnonzero(waiting), framed)
         group = np.concatenate([framed, others])

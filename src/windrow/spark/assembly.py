@@ -12,13 +12,13 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BooleanType, DataType, IntegralType, StructType
 
 from windrow.errors import ColumnError, SpecError, TypeMismatchError
-from windrow.framing.assembly import KIND, MARKS, Assembly, put_together
+from windrow.framing.assembly import KIND, Assembly, put_together
+from windrow.framing.schemes.base import FRAME_COLUMNS, MARKS
 from windrow.rows import wire
 from windrow.rows.clock import Clock
 from windrow.spark.arguments import check_dataframe
 from windrow.spark.failures import plain_errors
 from windrow.spark.resolve.columns import Columns, check_distinct, check_keys, column
-from windrow.spark.resolve.frames import FRAME_COLUMNS
 from windrow.spark.streams.buckets import (
     StateKind,
     StateShelf,

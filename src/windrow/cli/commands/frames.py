@@ -10,10 +10,10 @@ from windrow.cli.options.files import add_table_arguments, check_input, format_o
 from windrow.cli.options.schemes import add_other_schemes, add_scheme_arguments, make_scheme
 from windrow.cli.options.texts import add_import_argument, aggregates_of, column_names
 from windrow.cli.results import add_result_arguments, check_result_arguments, deliver
+from windrow.framing.schemes.base import FRAME_COLUMNS
 from windrow.spark import explain, frames
 from windrow.spark.modules import ship_modules
 from windrow.spark.plans.choice import PLANS
-from windrow.spark.resolve.frames import FRAME_COLUMNS
 from windrow.spark.resolve.nulls import POLICIES
 from windrow.terminal import SparkLog, quiet_session, working
 

@@ -46,7 +46,7 @@ import pyarrow as pa
 from windrow.framing.framer import Framer, Frames, State
 from windrow.framing.parallel.heads import NO_HEAD, NOT_MET, extend_by_heads, read_heads
 from windrow.framing.query import FrameQuery, frames_table
-from windrow.framing.records import DROPPED, FINAL, Batch, Records
+from windrow.framing.records import DROPPED, FINAL, WAITING, Batch, Records
 from windrow.framing.state import pack_frames, take_frames, unpack_frames, unpack_state
 from windrow.rows import wire
 from windrow.rows.groups import Directory
@@ -73,7 +73,7 @@ class ChunkGuess:
         number = np.full(int(np.max(numbered["group"].to_numpy(), initial=-1)) + 1, -1, np.int64)
         number[numbered["group"].to_numpy()] = np.arange(numbered.num_rows)
         empty = pack_frames(
-            Frames(framer.room(0), tuple(k.finish(k.empty(0)) for k in framer.accumulators), closed=True)
+            Frames(framer.room(0), tuple(k.finish(k.empty(0)) for k in framer.accumulators), np.empty(0, np.bool_))
         )
         closed = unpack_frames(pa.concat_tables([empty, *frames]), framer)
         closed.records.group[:] = number[closed.records.group]
@@ -213,10 +213,14 @@ def _pair(group: Codes, number: Codes) -> Codes:
 
 
 def agree(truth: Framer, codes: Codes, guess: Framer, groups: Codes) -> npt.NDArray[np.bool_]:
-    """Return which groups are in the same state in both runs, apart from frame numbers."""
+    """Return which groups are in the same state in both runs, apart from frame numbers.
+
+    Frames that wait for their numbers are not compared: the state of a group that has any counts as different.
+    """
     same: npt.NDArray[np.bool_] = (truth.groups.memo[codes] == guess.groups.memo[groups]).all(axis=1)
     # Held rows are the last ones of their group, so equally many are the same.
     same &= _held_rows(truth)[codes] == _held_rows(guess)[groups]
+    same &= ~_have_waiting(truth, codes) & ~_have_waiting(guess, groups)
     shift = truth.groups.next[codes] - guess.groups.next[groups]
     for w in range(truth.automaton.width):
         mine, theirs = truth.groups.open[codes, w], guess.groups.open[groups, w]
@@ -229,6 +233,10 @@ def agree(truth: Framer, codes: Codes, guess: Framer, groups: Codes) -> npt.NDAr
 def _held_rows(framer: Framer) -> Codes:
     """Return the number of held rows per group."""
     return np.bincount(framer.held.group, minlength=framer.groups.next.size)
+
+
+def _have_waiting(framer: Framer, codes: Codes) -> npt.NDArray[np.bool_]:
+    return np.isin(codes, framer.records.group[framer.records.status == WAITING])
 
 
 def _same_records(truth: Framer, mine: Codes, guess: Framer, theirs: Codes, shift: Codes) -> npt.NDArray[np.bool_]:

@@ -34,6 +34,10 @@ Property: TypeAlias = Literal[
 ]
 """A property of a framing. Delta and aggregate frames are maximal or minimal among the candidates that start with the
 same row, as in lemma 2 (see `theory`); frames of other schemes are so among all candidates."""
+FRAME_COLUMNS = ("frame", "start", "end", "closed_at", "count", "complete")
+"""The columns of every frame."""
+MARKS = ("fragment", "final")
+"""The columns that fragments have in addition."""
 Kernel: TypeAlias = Callable[[Batch, Mapping[str, Array], Groups, Records, int, npt.NDArray[np.int64]], int]
 
 

@@ -24,6 +24,7 @@ neighbouring rows of a frame, and rows with a missing attribute under `nulls="br
 from __future__ import annotations
 
 import math
+from inspect import signature
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ from windrow.errors import DataError
 from windrow.framing.schemes.base import Scheme
 from windrow.framing.schemes.custom import Custom
 from windrow.framing.schemes.limits import LimitedScheme
+from windrow.framing.schemes.operator import Rule
 from windrow.framing.theory.intervals import Interval, Label, covered, is_covering, is_maximal, possible_frames
 from windrow.framing.theory.local import Stream, StreamRow, are_close, distance, length
 
@@ -183,23 +185,48 @@ def _is_cut_by_maximum(scheme: Scheme, stream: Stream, frame: Frame) -> bool:
 # The logical frame operator of section 5.1.
 
 
+class _OpenFrame:
+    """A frame under construction: its rows and its own record."""
+
+    def __init__(self, scheme: Custom, first: int) -> None:
+        self.members = [first]
+        self.record = SimpleNamespace(**scheme.record, **scheme.labels)
+        self.frame: Frame | None = None
+        self.discarded = False
+
+    def end(self, scheme: Custom, closed_at: int | None, *, complete: bool) -> None:
+        label = tuple(type(start)(getattr(self.record, name)) for name, start in scheme.labels.items())
+        self.frame = Frame(tuple(self.members), closed_at, complete, label)
+
+
 def _by_logical_operator(scheme: Custom, stream: Stream) -> list[Frame]:
-    frames: list[Frame] = []
+    """Return the reported frames in the order in which they opened."""
+    opened: list[_OpenFrame] = []
     state = SimpleNamespace(**scheme.state)
-    members: list[int] = []
+
+    def call(rule: Rule, row: StreamRow, frame: _OpenFrame) -> int:
+        seen = SimpleNamespace(on=row.on, **{name: row.values[name] for name in scheme.columns})
+        return int(rule(*(seen, state, frame.record)[: len(signature(rule).parameters)]))
+
+    def still_open() -> list[_OpenFrame]:
+        return [each for each in opened if each.frame is None and not each.discarded]
+
     for i, row in enumerate(stream):
-        if members and not _keep_together(scheme, [stream[members[-1]], row]):
-            frames.append(Frame(tuple(members), i, complete=False))
-            members = []
+        for each in still_open():
+            if not _keep_together(scheme, [stream[each.members[-1]], row]):
+                each.end(scheme, i, complete=False)
+            elif (verdict := call(scheme.close, row, each)) == 1:
+                each.end(scheme, i, complete=True)
+            else:
+                each.discarded = verdict == 2
         if row.breaks:
             continue
-        seen = SimpleNamespace(on=row.on, **{name: row.values[name] for name in scheme.columns})
-        if members and scheme.close(seen, state):
-            frames.append(Frame(tuple(members), i))
-            members = []
-        if members:
-            if scheme.update is None or scheme.update(seen, state):
-                members.append(i)
-        elif scheme.open(seen, state):
-            members = [i]
-    return frames + ([Frame(tuple(members), None, complete=False)] if members else [])
+        for each in still_open():
+            if scheme.update is None or call(scheme.update, row, each):
+                each.members.append(i)
+        new = _OpenFrame(scheme, i)
+        if len(still_open()) < scheme.open_frames and call(scheme.open, row, new):
+            opened.append(new)
+    for each in still_open():
+        each.end(scheme, None, complete=False)
+    return [each.frame for each in opened if each.frame is not None]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import chain, combinations, pairwise
 from typing import NamedTuple, TypeAlias
 
-Label: TypeAlias = tuple[int, ...]
+Label: TypeAlias = tuple[float, ...]
 """Distinguishes frames of different kinds over the same rows: cells, or on and off."""
 
 

@@ -11,14 +11,13 @@ from windrow.aggregates import AggregateFunction
 from windrow.errors import SpecError, quoted
 from windrow.framing.query import FrameQuery
 from windrow.framing.schemes import Aggregate, Scheme
+from windrow.framing.schemes.base import FRAME_COLUMNS
 from windrow.spark.resolve.columns import (
     check_compiles,
     check_distinct,
     resolve_roles,
 )
 from windrow.spark.resolve.predicates import check_condition
-
-FRAME_COLUMNS = ("frame", "start", "end", "closed_at", "count", "complete")
 
 
 def resolve(
