@@ -59,7 +59,10 @@ def page() -> Iterator[str]:
     yield "# Catalogue"
     yield "\nGenerated from the classes by `make catalogue`; do not edit.\n"
     yield "## Schemes\n"
-    yield "Every scheme processes a row in constant time and keeps a state of constant size per group.\n"
+    yield (
+        "Every scheme processes a row in constant time and keeps a state of constant size per group, apart from the "
+        "frames of a `Custom` that wait for their numbers.\n"
+    )
     yield "| scheme | closed under | framings are | native plan | source |"
     yield "| --- | --- | --- | --- | --- |"
     for example in (example for scheme in SCHEMES for example in scheme.examples()):
