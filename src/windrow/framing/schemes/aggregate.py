@@ -44,6 +44,10 @@ class Aggregate(RuleScheme):
         is the last row of the frame.
     limit
         The number that the aggregate is compared with. An undefined result neither breaks nor meets the condition.
+    min_count, min_duration, max_count, max_duration, extent
+        Limits on the rows and the length of a frame. A frame that misses a minimum is searched for further frames from
+        its second row on; the row that would exceed a maximum opens the next frame. `extent="half-open"` measures
+        `min_duration` up to the row that ends the frame.
     max_gap, nulls
         As in `Boundary`.
 

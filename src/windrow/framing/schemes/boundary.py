@@ -30,6 +30,8 @@ class Boundary(RuleScheme):
         Per attribute, either a width w, where cell n is `(n-1)w < a <= nw`, or increasing break points b, where cell i
         is `b[i-1] < a <= b[i]` and the two outer cells are open-ended. The result has a column `cell_<attribute>` per
         attribute.
+    min_count, min_duration, max_count, max_duration, extent
+        As in `Threshold`.
     max_gap
         Two rows further apart are never in the same frame.
     nulls

@@ -44,6 +44,10 @@ class Delta(RuleScheme):
     reference
         The quantity compared with the limit: `"range"` (default), the largest minus the smallest value of the frame, or
         `"first"`, the distance to the value of the frame's first row.
+    min_count, min_duration, max_count, max_duration, extent
+        Limits on the rows and the length of a frame. A frame that misses a minimum is searched for further frames from
+        its second row on; the row that would exceed a maximum opens the next frame. `extent="half-open"` measures
+        `min_duration` up to the row that ends the frame.
     max_gap, nulls
         As in `Boundary`.
 

@@ -30,6 +30,8 @@ class Gap(RuleScheme):
     ----------
     gap
         The longest time between neighbouring rows. Two rows exactly this far apart are in the same session.
+    min_count, min_duration, max_count, max_duration, extent
+        As in `Threshold`.
 
     Examples
     --------

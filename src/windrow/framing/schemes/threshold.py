@@ -55,7 +55,8 @@ class Threshold(RuleScheme):
         `wr.failure` turns into a `DataError`. With `spark.sql.ansi.enabled` set to false, or with functions such as
         `try_divide` and `try_cast`, it is null for that row instead.
     min_count, min_duration, max_count, max_duration, extent
-        Limits on the rows and the length of a frame, as described in "Minimums and maximums".
+        Limits on the rows and the length of a frame. Runs that miss a minimum are dropped; the row that would exceed a
+        maximum opens the next frame. `extent="half-open"` measures `min_duration` up to the row that ends the frame.
     close
         Add hysteresis: a frame opens when `predicate` holds and stays open until `close` holds. Rows for which `close`
         holds are in no frame.
