@@ -85,8 +85,8 @@ def page() -> Iterator[str]:
         "states and to finish. A holistic one stores every distinct value with its count: it adds a value in\n"
         "amortised logarithmic time and finishes in time linear in the number of distinct values. A robust aggregate\n"
         "summarises all values; any other selects one or some of them. The result of a monotonic one never falls with\n"
-        "another value: always, or if no value is negative. A native one runs inside Spark SQL: for frames, windows,\n"
-        "or both.\n"
+        "another value: always, or if no value is negative; a falling one never rises. A native one runs inside Spark\n"
+        "SQL: for frames, windows, or both.\n"
     )
     yield row(AGGREGATE_COLUMNS)
     yield row(["---"] * len(AGGREGATE_COLUMNS))

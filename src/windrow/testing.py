@@ -1,4 +1,4 @@
-"""Support for your own tests: a check that an aggregate fulfils the contract that every plan relies on."""
+"""Support for your own tests: a check of the contract of aggregates, and the theory of frames by brute force."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from windrow.aggregates import AggregateFunction
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.aggregates.engine.states import States
 from windrow.errors import SpecError, quoted
+from windrow.framing.theory.framings import framing, framing_properties
 
-__all__ = ["check_aggregate", "example_aggregate"]
+__all__ = ["check_aggregate", "example_aggregate", "framing", "framing_properties"]
 
 Row: TypeAlias = tuple[float, ...]
 VALUES = (3.0, -1.0, 0.0, 3.0, 7.5, -1.0, 2.0, 11.0, 3.0, -4.25)
@@ -32,8 +33,8 @@ def check_aggregate(
 
     The aggregate must compile, and agree with its `definition` if it has one. For every split of the values into parts,
     merging the states of the parts must give the same result as adding all values. `zero` must be neutral, `merge`
-    associative, and `remove`, if defined, must undo `add`. The result may depend on order and repetitions, and may fall
-    with more values, only as the class declares.
+    associative, and `remove`, if defined, must undo `add`. The result may depend on order and repetitions, and may rise
+    or fall with more values, only as the class declares.
 
     Parameters
     ----------
@@ -215,17 +216,19 @@ class _Contract:
         )
 
     def rises_as_declared(self) -> None:
-        """Check that one more value never lowers a result that is declared monotonic."""
+        """Check that one more value never lowers a result that is declared monotonic, or raises a falling one."""
         monotonic = self.aggregate.monotonic
         if monotonic == "never":
             return
-        rows = self.rows if monotonic == "always" else [tuple(map(abs, row)) for row in self.rows]
+        rows = [tuple(map(abs, row)) for row in self.rows] if monotonic == "non-negative" else self.rows
         results = [self._result([rows[: n + 1]]) for n in range(len(rows))]
         values = [result for result in results if result is not None]
+        falling = monotonic == "falling"
+        change = "rises" if falling else "falls"
         for n, (before, after) in enumerate(pairwise(values)):
             self._demand(
-                after >= before or self._alike(before, after),
-                f"it is declared monotonic={monotonic!r}, but falls from {before!r} to {after!r} with value {n + 2}",
+                (after <= before if falling else after >= before) or self._alike(before, after),
+                f"it is declared monotonic={monotonic!r}, but {change} from {before!r} to {after!r} with value {n + 2}",
             )
 
     def _states(self, parts: Sequence[Sequence[Row]]) -> States:

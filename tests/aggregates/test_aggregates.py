@@ -270,7 +270,7 @@ def test_extremes_of_nan_merge_as_they_add(values: list[float], at: int) -> None
 @each_kind
 @FEWER
 @given(data=st.data())
-def test_one_more_value_anywhere_never_lowers_a_monotonic_result(
+def test_one_more_value_anywhere_never_lowers_a_monotonic_result_or_raises_a_falling_one(
     kind: type[AggregateFunction], data: st.DataObject
 ) -> None:
     if kind.monotonic == "never":
@@ -281,30 +281,34 @@ def test_one_more_value_anywhere_never_lowers_a_monotonic_result(
         rows, extra = [tuple(map(abs, row)) for row in rows], tuple(map(abs, extra))
     before, after = result_of(kind, rows), result_of(kind, [*rows[:at], extra, *rows[at:]])
     if before is not None:
-        assert after >= before
+        assert after <= before if kind.monotonic == "falling" else after >= before
 
 
 @pytest.mark.parametrize(
-    ("kind", "before", "after"),
+    ("kind", "before", "lower", "higher"),
     [
-        (wr.first, [2], [1, 2]),
-        (wr.kurtosis, [0, 0, 0, 9], [0, 0, 0, 9, 9]),
-        (wr.last, [2, 1], [2, 1, 0]),
-        (wr.mean, [2], [2, 1]),
-        (wr.median, [2], [2, 1]),
-        (wr.min, [2], [2, 1]),
-        (wr.mode, [2], [2, 1, 1]),
-        (wr.quantile, [2], [2, 1]),
-        (wr.skewness, [0, 0, 3], [0, 0, 3, 3]),
-        (wr.stddev, [0, 4], [0, 4, 2]),
-        (wr.variance, [0, 4], [0, 4, 2]),
+        (wr.first, [2], [1, 2], [3, 2]),
+        (wr.kurtosis, [0, 0, 0, 9], [0, 0, 0, 9, 9], [0, 0, 0, 0, 9]),
+        (wr.last, [2, 1], [2, 1, 0], [2, 1, 3]),
+        (wr.mean, [2], [2, 1], [2, 3]),
+        (wr.median, [2], [2, 1], [2, 3, 3]),
+        (wr.mode, [2], [2, 1, 1], [2, 3, 3]),
+        (wr.quantile, [2], [2, 1], [2, 3, 3, 3]),
+        (wr.skewness, [0, 0, 3], [0, 0, 3, 3], [0, 0, 0, 3]),
+        (wr.stddev, [0, 4], [0, 4, 2], [0, 4, 9]),
+        (wr.variance, [0, 4], [0, 4, 2], [0, 4, 9]),
     ],
 )
-def test_what_is_not_declared_monotonic_can_fall(
-    kind: type[AggregateFunction], before: list[float], after: list[float]
+def test_what_is_not_declared_monotonic_can_fall_and_rise(
+    kind: type[AggregateFunction], before: list[float], lower: list[float], higher: list[float]
 ) -> None:
     assert kind.monotonic == "never"
-    assert of(kind).compute(after) < of(kind).compute(before)
+    assert of(kind).compute(lower) < of(kind).compute(before) < of(kind).compute(higher)
+
+
+def test_a_minimum_only_falls() -> None:
+    assert wr.min.monotonic == "falling"
+    assert wr.min("v").compute([2, 1]) < wr.min("v").compute([2]) == wr.min("v").compute([2, 3])
 
 
 def test_a_sum_falls_only_with_a_negative_value() -> None:

@@ -108,6 +108,7 @@ def broken(**changed: Any) -> wr.AggregateFunction:
         ({"add": lambda s, x: (s[0] * x + 0.5,)}, r"merge: values split at"),
         ({"add": lambda s, x: (float(str(x)),)}, r"does not compile"),
         ({"monotonic": "always"}, r"it is declared monotonic='always', but falls from"),
+        ({"monotonic": "falling"}, r"it is declared monotonic='falling', but rises from"),
         ({"duplicate_sensitive": False}, r"each value twice gives .*: declare duplicate_sensitive = True"),
     ],
 )

@@ -140,8 +140,9 @@ class AggregateFunction:
     """Whether the state over integers consists of exact 64-bit integers; `zero` then takes this as an argument."""
     accepts_instants: ClassVar[bool] = False
     """Whether timestamps and dates can be aggregated in addition to numbers."""
-    monotonic: ClassVar[Literal["always", "non-negative", "never"]] = "never"
-    """Whether one more value, at any place, can only raise the result: always, if no value is negative, or never."""
+    monotonic: ClassVar[Literal["always", "non-negative", "falling", "never"]] = "never"
+    """Whether one more value, at any place, can only raise the result: always, or if no value is negative. The result
+    is `"falling"` if one more value can only lower it. `"never"` promises nothing."""
     duplicate_sensitive: ClassVar[bool] = True
     """Whether a value that is added twice counts twice."""
     robust: ClassVar[bool] = True

@@ -45,6 +45,7 @@ class Min(_Extreme):
     builtin: ClassVar[bool] = True
     spark_sql: ClassVar[str | None] = "min({x})"
     spark_sql_state: ClassVar[tuple[str, ...] | None] = ("min({x})",)
+    monotonic = "falling"
 
     @staticmethod
     def zero(integral: bool) -> tuple[float, ...]:  # noqa: D102

@@ -41,7 +41,8 @@ class Aggregate(RuleScheme):
     op
         `"<"` and `"<="`: frames are maximal. The row that would break the condition opens the next frame; a row that
         breaks it by itself is in no frame. `">"` and `">="`: frames are minimal. The row that makes the condition true
-        is the last row of the frame.
+        is the last row of the frame. For an aggregate that more rows can only lower, such as a minimum, `Threshold`
+        finds the longest runs above a limit.
     limit
         The number that the aggregate is compared with. An undefined result neither breaks nor meets the condition.
     min_count, min_duration, max_count, max_duration, extent
@@ -111,18 +112,45 @@ class Aggregate(RuleScheme):
 
     @property
     def closure(self) -> frozenset[Any]:  # type: ignore[override]
-        """The closure of delta frames if more rows can only raise the aggregate, as in a sum of non-negative values."""
-        if self.aggregate.monotonic == "never" or (self.is_cut and not self.is_maximal):
+        """The closure of delta frames if more rows can only raise the aggregate, as in a sum of non-negative values.
+
+        If more rows can only lower it, `>` and `>=` hold for all parts of a frame. `<` and `<=` hold for all rows after
+        a first row for which they hold, so a candidate is any interval from such a row: the union of two is another.
+        """
+        if self._falls:
+            return self.closure_within_limits(frozenset({"union" if self.is_maximal else "sub-interval"}))
+        if not self._rises or (self.is_cut and not self.is_maximal):
             return frozenset()
         return self.closure_within_limits(frozenset({"sub-interval" if self.is_maximal else "super-interval"}))
 
     @property
     def properties(self) -> frozenset[Property]:
-        """Lemma 2, if more rows can only raise the aggregate; a cut starts a new stream."""
-        if self.aggregate.monotonic == "never":
-            return frozenset()
-        extreme: Property = "maximal" if self.is_maximal else "minimal"
-        return self.properties_within_limits(frozenset({"unique", "drained", extreme, "covering"}), are_runs=False)
+        """Lemma 2, if more rows can only raise the aggregate; a cut starts a new stream.
+
+        The operator decides between maximal and minimal frames, as in section 3.2, for all aggregates. If more rows can
+        only lower the aggregate, `<` and `<=` have union closure, and lemma 1 applies: a frame from a row for which
+        they hold ends only at a cut. `>` and `>=` have sub-interval closure, and the lemmas do not apply: lemma 2 would
+        need maximal frames, which for a minimum are threshold frames. Minimal ones are single rows, up to the first row
+        for which the condition fails.
+
+        Minimal frames always partition the rows, because incomplete frames are reported as well.
+        """
+        always: set[Property] = {"maximal", "disjoint"}
+        if not self.is_maximal:
+            always = {"minimal", "disjoint", "covering", "drained", "partitioning"}
+        by_lemma = self._rises or (self._falls and self.is_maximal)
+        properties: set[Property] = always | {"unique", "drained", "covering"} if by_lemma else always
+        return self.properties_within_limits(frozenset(properties), are_runs=False)
+
+    @property
+    def _rises(self) -> bool:
+        """Whether more rows can only raise the aggregate."""
+        return self.aggregate.monotonic in ("always", "non-negative")
+
+    @property
+    def _falls(self) -> bool:
+        """Whether more rows can only lower the aggregate, which is defined from the first row on."""
+        return self.aggregate.monotonic == "falling" and self.aggregate.needs <= 1
 
     @property
     def attributes(self) -> tuple[str, ...]:

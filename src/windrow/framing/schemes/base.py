@@ -30,10 +30,18 @@ from windrow.rows.duration import Duration
 
 Closure: TypeAlias = Literal["union", "sub-interval", "super-interval"]
 Property: TypeAlias = Literal[
-    "unique", "drained", "saturated", "maximal", "minimal", "separated", "partitioning", "covering", "overlapping"
+    "unique",
+    "drained",
+    "saturated",
+    "maximal",
+    "minimal",
+    "separated",
+    "partitioning",
+    "covering",
+    "disjoint",
+    "overlapping",
 ]
-"""A property of a framing. Delta and aggregate frames are maximal or minimal among the candidates that start with the
-same row, as in lemma 2 (see `theory`); frames of other schemes are so among all candidates."""
+"""A property of a framing, as `windrow.testing.framing_properties` checks it (see `theory.conditions`)."""
 FRAME_COLUMNS = ("frame", "start", "end", "closed_at", "count", "complete")
 """The columns of every frame."""
 MARKS = ("fragment", "final")

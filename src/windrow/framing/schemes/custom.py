@@ -15,7 +15,7 @@ from numba.core.errors import NumbaError
 from windrow.arrays import Array
 from windrow.errors import DataError, SpecError, WindrowError, quoted
 from windrow.framing.records import Batch, Groups, Records
-from windrow.framing.schemes.base import FRAME_COLUMNS, MARKS, Automaton, Scheme
+from windrow.framing.schemes.base import FRAME_COLUMNS, MARKS, Automaton, Property, Scheme
 from windrow.framing.schemes.fields import (
     ARROW,
     FieldValue,
@@ -152,6 +152,11 @@ class Custom(Scheme):
 
         overlapping = cls(["x"], open=opens, close=closes_below_start, labels={"lowest": 5.0}, open_frames=3)
         return (cls(["x"], open=opens, close=closes), overlapping)
+
+    @property
+    def properties(self) -> frozenset[Property]:
+        """Only that no row is in two frames, if one frame is open at a time."""
+        return frozenset({"disjoint"} if self.open_frames == 1 else ())
 
     def __hash__(self) -> int:
         records = (frozenset(each.items()) for each in (self.state, self.record, self.labels))

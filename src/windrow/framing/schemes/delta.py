@@ -130,11 +130,9 @@ class Delta(RuleScheme):
 
     @property
     def properties(self) -> frozenset[Property]:
-        """Lemma 2."""
+        """Lemma 2; its proof needs only the candidates from each start, so it includes distances to the first row."""
         extreme: Property = "maximal" if self.is_maximal else "minimal"
-        always: set[Property] = {"unique", "drained", "covering", "partitioning"}
-        if self.reference != "first":
-            always.add(extreme)
+        always: set[Property] = {"unique", "drained", extreme, "covering", "disjoint", "partitioning"}
         return self.properties_within_limits(frozenset(always), are_runs=False)
 
     @property

@@ -66,8 +66,8 @@ class Gap(RuleScheme):
     @property
     def properties(self) -> frozenset[Property]:
         """Lemma 1 and propositions 1 and 2; every row is in exactly one session."""
-        always: frozenset[Property] = frozenset({"unique", "drained", "maximal", "covering", "partitioning"})
-        return self.properties_within_limits(always, are_runs=True)
+        always: set[Property] = {"unique", "drained", "maximal", "covering", "disjoint", "partitioning"}
+        return self.properties_within_limits(frozenset(always), are_runs=True)
 
     @property
     def is_run(self) -> bool:

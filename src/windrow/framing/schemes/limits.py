@@ -95,7 +95,7 @@ class LimitedScheme(Scheme):
         on where the stream starts, so the lemmas do not apply.
         """
         if self.has_maximum or (self.has_minimum and (self.extent == "half-open" or not are_runs)):
-            return frozenset()
+            return properties & {"disjoint"}
         return properties - {"partitioning"} if self.has_minimum else properties
 
     def limited(self, run: NativeRun) -> NativeRun:

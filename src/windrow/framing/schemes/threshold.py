@@ -115,13 +115,11 @@ class Threshold(RuleScheme):
     @property
     def properties(self) -> frozenset[Property]:
         """Lemma 1 and propositions 1 and 2; with segments, every row is in exactly one frame."""
+        always: set[Property] = {"unique", "drained", "maximal", "covering", "disjoint"}
         if self.segments:
-            always: set[Property] = {"unique", "drained", "maximal", "covering", "partitioning"}
-            return frozenset() if self.needs_closing_row else frozenset(always)
+            return frozenset({"disjoint"} if self.needs_closing_row else always | {"partitioning"})
         apart: set[Property] = set() if self.max_gap is not None else {"separated"}
-        return self.properties_within_limits(
-            frozenset({"unique", "drained", "maximal", "covering", *apart}), are_runs=True
-        )
+        return self.properties_within_limits(frozenset(always | apart), are_runs=True)
 
     @property
     def is_run(self) -> bool:

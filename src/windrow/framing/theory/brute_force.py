@@ -11,9 +11,9 @@ Two kinds of global conditions cover all schemes:
   Hysteresis and segments become conditions on where an interval starts and on the rows outside every episode.
 - Lemma 2: maximal (or minimal) frames that cover the candidates, each starting where the previous one ended. These are
   delta and aggregate frames. The proof picks "the first possible frame", which "then defines the starting point of the
-  next frame", so maximal means maximal among the candidates with that starting point. Among all candidates, a frame
-  that starts where the last one ended is seldom maximal, maximal frames may overlap, and a drained framing is not
-  unique.
+  next frame", so maximal means maximal among the candidates that the frames before it leave. Among all candidates, a
+  frame that starts where the last one ended is seldom maximal, maximal frames may overlap, and a drained framing is
+  not unique.
 
 `Custom` has no definition by conditions. Its reference is the logical frame operator of section 5.1.
 
@@ -33,7 +33,8 @@ from windrow.framing.schemes.base import Scheme
 from windrow.framing.schemes.custom import Custom
 from windrow.framing.schemes.limits import LimitedScheme
 from windrow.framing.schemes.operator import Rule
-from windrow.framing.theory.intervals import Interval, Label, covered, is_covering, is_maximal, possible_frames
+from windrow.framing.theory.conditions import select
+from windrow.framing.theory.intervals import Interval, Label, covered, from_the_left, possible_frames
 from windrow.framing.theory.local import Stream, StreamRow, are_close, distance, length
 
 
@@ -81,10 +82,7 @@ def final_frames(scheme: Scheme, stream: Stream) -> list[Frame]:
         return _by_logical_operator(scheme, stream)
     if scheme.lemma == 2 or (isinstance(scheme, LimitedScheme) and scheme.has_maximum):
         return _from_the_left(scheme, stream)
-    candidates = candidate_frames(scheme, stream)
-    maximal = [candidate for candidate in candidates if is_maximal([candidate], candidates)]
-    chosen = sorted(maximal, key=lambda interval: (interval.first, interval.label))
-    assert is_covering(chosen, candidates)
+    chosen = select(candidate_frames(scheme, stream), {"maximal", "covering"}, range(len(stream)))
     return [_frame(interval, stream) for interval in chosen]
 
 
@@ -142,29 +140,23 @@ def _from_the_left(scheme: Scheme, stream: Stream) -> list[Frame]:
     or the next cut are reported as an incomplete frame.
     """
     candidates = candidate_frames(scheme, stream)
-    frames = []
-    at, continues = 0, False
-    while at < len(stream):
-        starting = [candidate for candidate in candidates if candidate.first == at]
-        if continues and "stop" in scheme.predicates:
+
+    def starting(at: int, previous: Interval | None) -> list[Interval]:
+        possible = [candidate for candidate in candidates if candidate.first == at]
+        if "stop" in scheme.predicates and previous is not None and _is_cut_by_maximum(scheme, stream, previous, at):
             # After a maximum, an episode continues without opening again.
             opened = [*stream[:at], stream[at]._replace(values={**stream[at].values, "hit": True}), *stream[at + 1 :]]
-            starting = [candidate for candidate in candidate_frames(scheme, opened) if candidate.first == at]
-        continues = False
-        if starting and scheme.is_maximal:
-            frames.append(_frame(max(starting), stream))
-            continues = _is_cut_by_maximum(scheme, stream, frames[-1])
-        elif starting:
-            frames.append(_frame(min(starting), stream, ends_itself=True))
-        elif not scheme.is_maximal and not stream[at].breaks:
-            rests = (i for i in possible_frames(len(stream)) if i.first == at)
-            rest = max(i for i in rests if _stays_in(scheme, stream, at, i.last))
-            frames.append(_frame(rest, stream, complete=False))
-        else:
-            at += 1
-            continue
-        at = frames[-1].members[-1] + 1
-    return frames
+            possible = [candidate for candidate in candidate_frames(scheme, opened) if candidate.first == at]
+        if possible or scheme.is_maximal or stream[at].breaks:
+            return possible
+        rests = (i for i in possible_frames(len(stream)) if i.first == at)
+        return [max(i for i in rests if _stays_in(scheme, stream, at, i.last))]
+
+    frames = from_the_left(len(stream), starting, longest=scheme.is_maximal)
+    if scheme.is_maximal:
+        return [_frame(interval, stream) for interval in frames]
+    complete = [interval in candidates for interval in frames]
+    return [_frame(i, stream, complete=met, ends_itself=met) for i, met in zip(frames, complete, strict=True)]
 
 
 def _stays_in(scheme: Scheme, stream: Stream, first: int, last: int) -> bool:
@@ -175,11 +167,10 @@ def _stays_in(scheme: Scheme, stream: Stream, first: int, last: int) -> bool:
     return not over and _keep_together(scheme, stream[first : last + 1])
 
 
-def _is_cut_by_maximum(scheme: Scheme, stream: Stream, frame: Frame) -> bool:
-    """Return whether only a maximum separates a frame from the row after it."""
-    first, after = frame.members[0], frame.members[-1] + 1
-    together = after < len(stream) and _keep_together(scheme, stream[first : after + 1])
-    return together and not _stays_in(scheme, stream, first, after)
+def _is_cut_by_maximum(scheme: Scheme, stream: Stream, frame: Interval, at: int) -> bool:
+    """Return whether a row follows a frame immediately, and only a maximum separates them."""
+    together = at == frame.last + 1 and _keep_together(scheme, stream[frame.first : at + 1])
+    return together and not _stays_in(scheme, stream, frame.first, at)
 
 
 # The logical frame operator of section 5.1.

@@ -54,6 +54,31 @@ def possible_frames(n: int) -> list[Interval]:
     return [Interval(first, last) for first in range(n) for last in range(first, n)]
 
 
+def from_the_left(n: int, starting: Callable[[int, Interval | None], Framing], *, longest: bool) -> list[Interval]:
+    """Return the longest (or shortest) candidate from the first possible start, then from the next one after it.
+
+    This is the construction in the proof of lemma 2: "the first possible frame needs to be picked which then defines
+    the starting point of the next frame". `starting` returns the candidates whose first row is at a position, given
+    the frame before them.
+
+    >>> candidates = [Interval(1, 1), Interval(1, 2), Interval(2, 3), Interval(3, 3)]
+    >>> def starting(at, previous):
+    ...     return [candidate for candidate in candidates if candidate.first == at]
+    >>> [frame[:2] for frame in from_the_left(4, starting, longest=True)]
+    [(1, 2), (3, 3)]
+    >>> [frame[:2] for frame in from_the_left(4, starting, longest=False)]
+    [(1, 1), (2, 3)]
+    """
+    frames: list[Interval] = []
+    at = 0
+    while at < n:
+        possible = starting(at, frames[-1] if frames else None)
+        if possible:
+            frames.append(max(possible) if longest else min(possible))
+        at = frames[-1].last + 1 if possible else at + 1
+    return frames
+
+
 # Closures of a scheme's candidate frames (definition 5). They concern intervals and ignore labels.
 
 
@@ -104,13 +129,19 @@ def is_minimal(framing: Framing, candidates: Framing) -> bool:
     return not any(c != f and c.label == f.label and f.contains(c) for f in framing for c in candidates)
 
 
-def is_maximal_from_its_start(framing: Framing, candidates: Framing) -> bool:
-    """Return whether no candidate with the same first row as a frame is longer, as lemma 2 needs (see `theory`)."""
-    return all(is_maximal([f], [c for c in candidates if c.first == f.first]) for f in framing)
+def is_maximal_from_the_left(framing: Framing, candidates: Framing) -> bool:
+    """Return whether no candidate that shares no row with the frames before a frame properly contains it.
+
+    Frames that are chosen `from_the_left` can be longest only in this sense: the frames before them are given.
+    """
+    return all(
+        is_maximal([f], [c for c in candidates if not any(c.overlaps(g) for g in framing if g.last < f.first)])
+        for f in framing
+    )
 
 
-def is_minimal_from_its_start(framing: Framing, candidates: Framing) -> bool:
-    """Return whether no candidate with the same first row as a frame is shorter, as lemma 2 needs (see `theory`)."""
+def is_minimal_from_the_left(framing: Framing, candidates: Framing) -> bool:
+    """Return whether no candidate with the same first row as a frame is shorter, as in `from_the_left`."""
     return all(is_minimal([f], [c for c in candidates if c.first == f.first]) for f in framing)
 
 
@@ -155,6 +186,21 @@ def framings(candidates: Framing, holds: Condition) -> Iterator[tuple[Interval, 
     ordered = sorted(candidates)
     subsets = chain.from_iterable(combinations(ordered, size) for size in range(len(ordered) + 1))
     return (subset for subset in subsets if holds(subset))
+
+
+def disjoint_framings(candidates: Framing, at: int = 0) -> Iterator[tuple[Interval, ...]]:
+    """Return all framings whose frames share no row, from a position on.
+
+    >>> [
+    ...     [frame[:2] for frame in framing]
+    ...     for framing in disjoint_framings([Interval(0, 1), Interval(1, 2)])
+    ... ]
+    [[], [(0, 1)], [(1, 2)]]
+    """
+    yield ()
+    for candidate in sorted(candidates):
+        if candidate.first >= at:
+            yield from ((candidate, *rest) for rest in disjoint_framings(candidates, candidate.last + 1))
 
 
 def is_unique(candidates: Framing, holds: Condition) -> bool:
