@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from fuzz.definition import Definition, Frame, Length, Settled, Spec, whole
-from fuzz.schemes._cells import cell
+from fuzz.schemes._cells import cell, draw_origin
 from fuzz.schemes._options import COMMON, GRIDS, SMALL_GRIDS
 
 
@@ -20,14 +20,16 @@ class DoubleBoundaryDefinition(Definition):
     kind = wr.DoubleBoundary
 
     def draw(self, rng: random.Random, length: Length, *, runs: bool) -> Spec:
-        return Spec([{"x": rng.choice(GRIDS)}], {})
+        grids = {"x": rng.choice(GRIDS)}
+        return Spec([grids], draw_origin(rng, grids))
 
     def attributes(self, spec: Spec) -> list[str]:
         return list(spec.args[0])
 
     def frames(self, spec: Spec, rows: Sequence[Settled], block: range, length: Any) -> list[Frame]:
-        ((_, grid),) = spec.args[0].items()
-        cells = {i: max(cell(rows[i].values[0], grid), -(2**63) + 1) for i in block}
+        ((name, grid),) = spec.args[0].items()
+        origin = (spec.options.get("origin") or {}).get(name, 0.0)
+        cells = {i: max(cell(rows[i].values[0], grid, origin), -(2**63) + 1) for i in block}
         frames = []
         for lower in sorted({n for c in cells.values() for n in (c - 1, c)}):
             inside = [i for i in block if cells[i] in (lower, lower + 1)]

@@ -12,10 +12,10 @@ import pyarrow as pa
 from windrow.arrays import Array
 from windrow.framing.records import Batch
 from windrow.framing.schemes.base import Closure, Property, Scheme
-from windrow.framing.schemes.grid import Grid, cell_sql, cells, check_grid, plain_cell
+from windrow.framing.schemes.grid import Grid, cell_sql, cells, check_grid, check_origin, plain_cell, shifted
 from windrow.framing.schemes.native import NativeRun
 from windrow.framing.schemes.rules import BoundRule, RuleScheme, begins, joins, judges
-from windrow.framing.schemes.text import as_grid, text_option
+from windrow.framing.schemes.text import as_grid, as_limits, text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream
 
@@ -30,6 +30,8 @@ class Boundary(RuleScheme):
         Per attribute, either a width w, where cell n is `(n-1)w < a <= nw`, or increasing break points b, where cell i
         is `b[i-1] < a <= b[i]` and the two outer cells are open-ended. The result has a column `cell_<attribute>` per
         attribute.
+    origin
+        Per attribute with a width, where cell 1 starts: cell n is `origin + (n-1)w < a <= origin + nw`.
     min_count, min_duration, max_count, max_duration, extent
         As in `Threshold`.
     max_gap
@@ -49,15 +51,23 @@ class Boundary(RuleScheme):
             "runs in one cell, by width or break points", "GRID", "x=10,y=0:5:20", parse=as_grid, sql="map('x', 10.0)"
         )
     )
+    origin: Mapping[str, float] | None = field(
+        default=None,
+        kw_only=True,
+        metadata=text_option(
+            "where the first cell starts (default 0)", "ORIGIN", "x=5", parse=as_limits, sql="map('x', 5.0)"
+        ),
+    )
 
     source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.2"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "grid", check_grid(self.grid, "Boundary"))
+        object.__setattr__(self, "origin", check_origin(self.origin, self.grid, "Boundary"))
 
     def __hash__(self) -> int:
-        return hash((type(self), frozenset(self.grid.items()), self.max_gap, self.nulls, *self.limits_hash))
+        return hash((type(self), frozenset(self.grids.items()), self.max_gap, self.nulls, *self.limits_hash))
 
     @classmethod
     def examples(cls) -> tuple[Scheme, ...]:
@@ -96,8 +106,8 @@ class Boundary(RuleScheme):
 
     @property
     def grids(self) -> dict[str, Grid]:
-        """The validated widths and break points."""
-        return check_grid(self.grid, "Boundary")
+        """The widths, with their origins, and break points."""
+        return shifted(check_grid(self.grid, "Boundary"), self.origin)
 
     @property
     def extras(self) -> dict[str, pa.DataType]:

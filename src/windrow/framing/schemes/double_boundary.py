@@ -23,8 +23,8 @@ from windrow.framing.records import (
     open_record,
 )
 from windrow.framing.schemes.base import Automaton, Closure, Property, Scheme
-from windrow.framing.schemes.grid import cells, check_grid, plain_cell
-from windrow.framing.schemes.text import as_grid, text_option
+from windrow.framing.schemes.grid import Grid, cells, check_grid, check_origin, plain_cell, shifted
+from windrow.framing.schemes.text import as_grid, as_limits, text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream
 from windrow.rows.clock import Clock
@@ -42,7 +42,7 @@ class DoubleBoundary(Scheme):
     ----------
     grid
         One attribute with its width or break points, as in `Boundary`.
-    max_gap, nulls
+    origin, max_gap, nulls
         As in `Boundary`.
 
     Examples
@@ -56,6 +56,13 @@ class DoubleBoundary(Scheme):
             "overlapping frames over two neighbouring cells", "GRID", "x=10", parse=as_grid, sql="map('x', 10.0)"
         )
     )
+    origin: Mapping[str, float] | None = field(
+        default=None,
+        kw_only=True,
+        metadata=text_option(
+            "where the first cell starts (default 0)", "ORIGIN", "x=5", parse=as_limits, sql="map('x', 5.0)"
+        ),
+    )
 
     source: ClassVar[str] = "Frames (2016), 3.2"
     closure: ClassVar[frozenset[Closure]] = frozenset({"sub-interval"})
@@ -63,11 +70,17 @@ class DoubleBoundary(Scheme):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "grid", check_grid(self.grid, "DoubleBoundary"))
+        object.__setattr__(self, "origin", check_origin(self.origin, self.grid, "DoubleBoundary"))
         if len(self.grid) != 1:
             raise SpecError(f"DoubleBoundary expects one attribute, got {len(self.grid)}: {', '.join(self.grid)}")
 
     def __hash__(self) -> int:
-        return hash((type(self), frozenset(self.grid.items()), self.max_gap, self.nulls))
+        return hash((type(self), *self._grid, self.max_gap, self.nulls))
+
+    @property
+    def _grid(self) -> tuple[str, Grid]:
+        """The attribute, and its width with the origin, or its break points."""
+        return next(iter(shifted(check_grid(self.grid, "DoubleBoundary"), self.origin).items()))
 
     @classmethod
     def examples(cls) -> tuple[Scheme, ...]:
@@ -76,7 +89,7 @@ class DoubleBoundary(Scheme):
 
     def local_condition(self, extent: Stream) -> Iterable[Label]:
         """Return the pairs of neighbouring cells that contain all rows, by their lower cell."""
-        ((name, grid),) = check_grid(self.grid, "DoubleBoundary").items()
+        name, grid = self._grid
         cells = {plain_cell(row.values[name], grid) for row in extent}
         lowest = min(cells)
         return [(n,) for n in (lowest - 1, lowest) if cells <= {n, n + 1}]
@@ -98,7 +111,7 @@ class DoubleBoundary(Scheme):
 
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
         """Return the kernel over the cells of the attribute."""
-        name, grid = next(iter(check_grid(self.grid, "DoubleBoundary").items()))
+        name, grid = self._grid
         max_gap = clock.at_most(self.max_gap, "max_gap")
 
         def kernel(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -11,12 +12,21 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from windrow.errors import SpecError, quoted
+from windrow.errors import SpecError, is_one_of, quoted
 from windrow.framing.schemes.native import literal
 from windrow.rows.checks import check_attribute, check_limit
 
-Grid: TypeAlias = float | tuple[float, ...]
-"""A width, or break points in increasing order."""
+
+@dataclass(frozen=True)
+class ShiftedGrid:
+    """Cells of one width that start at an origin other than zero."""
+
+    width: float
+    origin: float
+
+
+Grid: TypeAlias = float | ShiftedGrid | tuple[float, ...]
+"""A width, a width with an origin, or break points in increasing order."""
 
 LARGEST_CELL = int(np.iinfo(np.int64).max)
 SMALLEST_CELL = -LARGEST_CELL
@@ -48,39 +58,69 @@ def _grid(name: str, grid: Any, scheme: str) -> Grid:
     return width
 
 
+def check_origin(origin: Any, grids: Mapping[str, Any], scheme: str) -> dict[str, float] | None:
+    """Return the validated origin per attribute."""
+    if origin is None:
+        return None
+    if not isinstance(origin, Mapping) or not origin:
+        raise SpecError(f"origin: expected a number per attribute, e.g. {{'x': 5.0}}; got {quoted(origin)}")
+    for name in origin:
+        if not is_one_of(name, tuple(grids)):
+            raise SpecError(f"origin: expected an attribute of the grid ({', '.join(grids)}), got {quoted(name)}")
+        if isinstance(grids[name], tuple):
+            raise SpecError(f"origin: expected a width for {name!r}, which has break points")
+    return {name: check_limit(number, f"{scheme}: origin of {name!r}") for name, number in origin.items()}
+
+
+def shifted(grids: Mapping[str, Grid], origin: Mapping[str, float] | None) -> dict[str, Grid]:
+    """Return the grids with their origins."""
+    origins = origin or {}
+    return {
+        name: ShiftedGrid(grid, origins[name]) if isinstance(grid, float) and origins.get(name) else grid
+        for name, grid in grids.items()
+    }
+
+
+def _width_and_origin(grid: float | ShiftedGrid) -> tuple[float, float]:
+    return (grid.width, grid.origin) if isinstance(grid, ShiftedGrid) else (float(grid), 0.0)
+
+
 def cells(values: npt.NDArray[np.float64], grid: Grid) -> npt.NDArray[np.int64]:
     """Return the cell of each value.
 
-    With width w, cell n is `(n-1)w < a <= nw`. With break points, the cell is the number of break points below the
-    value. Cells beyond 64 bits, such as those of infinities, saturate at 2**63 - 1 and its negative.
+    With width w, cell n is `(n-1)w < a <= nw`; with an origin o, `o + (n-1)w < a <= o + nw`. With break points, the
+    cell is the number of break points below the value. Cells beyond 64 bits, such as those of infinities, saturate at
+    2**63 - 1 and its negative.
 
     >>> cells(np.array([-0.5, 0.0, 10.0, 10.5]), 10.0).tolist()
     [0, 0, 1, 2]
+    >>> cells(np.array([-0.5, 0.0, 10.0, 10.5]), ShiftedGrid(10.0, origin=-0.2)).tolist()
+    [0, 1, 2, 2]
     >>> cells(np.array([-1.0, 0.0, 5.0, 99.0]), (0.0, 5.0, 20.0)).tolist()
     [0, 0, 1, 3]
     """
     if isinstance(grid, tuple):
         return np.searchsorted(np.array(grid), values, side="left").astype(np.int64)
-    out: npt.NDArray[np.int64] = _width_cells(values, grid)
+    out: npt.NDArray[np.int64] = _width_cells(values, *_width_and_origin(grid))
     return out
 
 
 @njit(cache=True)
-def _width_cells(values: Any, width: float) -> Any:
+def _width_cells(values: Any, width: float, origin: float) -> Any:
     """Return the cells by width: the quotient may round across a boundary, so the definition corrects it."""
     out = np.empty(values.size, np.int64)
     for i in range(values.size):
         a = values[i]
-        near = a / width
+        near = (a - origin) / width
         if near > FARTHEST_CELL:
             out[i] = LARGEST_CELL
         elif near < -FARTHEST_CELL:
             out[i] = SMALLEST_CELL
         else:
             cell = np.int64(math.ceil(near))
-            if (cell - 1) * width >= a:
+            if origin + (cell - 1) * width >= a:
                 cell -= 1
-            elif cell * width < a:
+            elif origin + cell * width < a:
                 cell += 1
             out[i] = cell
     return out
@@ -94,28 +134,25 @@ def cell_sql(value: str, grid: Grid) -> str:
     """
     if isinstance(grid, tuple):
         return " + ".join(f"CAST({value} > {literal(point)} AS BIGINT)" for point in grid)
-    width = literal(float(grid))
-    is_near = f"abs({value} / {width}) <= {literal(FARTHEST_CELL)}"
-    near = f"ceil(CASE WHEN {is_near} THEN {value} / {width} ELSE 0.0D END)"
+    width, origin = map(literal, _width_and_origin(grid))
+    quotient = f"({value} - {origin}) / {width}"
+    is_near = f"abs({quotient}) <= {literal(FARTHEST_CELL)}"
+    near = f"ceil(CASE WHEN {is_near} THEN {quotient} ELSE 0.0D END)"
     return f"""CASE
         WHEN NOT ({is_near}) THEN CASE WHEN {value} > 0 THEN {literal(LARGEST_CELL)} ELSE {literal(SMALLEST_CELL)} END
-        WHEN ({near} - 1) * {width} >= {value} THEN {near} - 1
-        WHEN {near} * {width} < {value} THEN {near} + 1
+        WHEN {origin} + ({near} - 1) * {width} >= {value} THEN {near} - 1
+        WHEN {origin} + {near} * {width} < {value} THEN {near} + 1
         ELSE {near} END"""
 
 
 def plain_cell(value: float, grid: Grid) -> int:
     """Return the one cell that the definition of boundary frames assigns to a value, in plain Python."""
-    if not isinstance(grid, tuple) and abs(value / grid) > FARTHEST_CELL:
-        return LARGEST_CELL if value > 0 else SMALLEST_CELL
-    return next(n for n in _nearby_cells(value, grid) if _is_in_cell(value, grid, n))
-
-
-def _nearby_cells(value: float, grid: Grid) -> range:
-    return range(len(grid) + 1) if isinstance(grid, tuple) else range(int(value / grid) - 2, int(value / grid) + 3)
-
-
-def _is_in_cell(value: float, grid: Grid, n: int) -> bool:
     if isinstance(grid, tuple):
-        return (n == 0 or grid[n - 1] < value) and (n == len(grid) or value <= grid[n])
-    return (n - 1) * grid < value <= n * grid
+        bounds = [-math.inf, *grid, math.inf]
+        return next(n for n in range(len(grid) + 1) if value <= bounds[n + 1])
+    width, origin = _width_and_origin(grid)
+    near = (value - origin) / width
+    if abs(near) > FARTHEST_CELL:
+        return LARGEST_CELL if near > 0 else SMALLEST_CELL
+    nearby = range(int(near) - 2, int(near) + 3)
+    return next(n for n in nearby if origin + (n - 1) * width < value <= origin + n * width)
