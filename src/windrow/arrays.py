@@ -19,6 +19,12 @@ class Values(NamedTuple):
 
     numbers: Array
     valid: npt.NDArray[np.bool_]
+    dictionary: pa.Array | None = None
+    """The distinct values in order, if the numbers are codes: places in the dictionary."""
+
+    def at(self, rows: Array) -> Values:
+        """Return some of the rows, given by their indices or by a flag per row."""
+        return self._replace(numbers=self.numbers[rows], valid=self.valid[rows] if self.valid.size else self.valid)
 
 
 def side_by_side(columns: Sequence[Values]) -> Values:
@@ -34,12 +40,12 @@ def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
 
 
 def as_type(numbers: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Convert numbers to the float, integer, date or timestamp type that they represent."""
+    """Convert numbers to the float, integer, date, timestamp or Boolean type that they represent."""
     return numbers.cast(kind, safe=False) if pa.types.is_floating(kind) else instants(numbers, kind)
 
 
 def instants(numbers: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Convert integers to the integer, date or timestamp type that they represent."""
+    """Convert integers to the integer, date, timestamp or Boolean type that they represent."""
     if pa.types.is_date32(kind):
         return numbers.cast(pa.int32()).view(kind)
     if pa.types.is_timestamp(kind):
@@ -58,9 +64,9 @@ def is_instant(kind: pa.DataType) -> bool:
 
 
 def read_numbers(column: pa.Array | pa.ChunkedArray, dtype: np.dtype[Any]) -> Values:
-    """Read an Arrow column of numbers or instants into a flat numpy array with its validity, copying only if necessary.
+    """Read an Arrow column of numbers, instants or Booleans into a flat numpy array with its validity.
 
-    If `dtype` is object, the column may have any type.
+    It is copied only if necessary. If `dtype` is object, the column may have any type.
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -73,6 +79,8 @@ def read_numbers(column: pa.Array | pa.ChunkedArray, dtype: np.dtype[Any]) -> Va
         column = column.cast(pa.timestamp("us", kind.tz), safe=False).view(pa.int64())
     elif pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
+    elif pa.types.is_boolean(kind):
+        column = column.cast(pa.int8())
     valid = ALL_VALID
     if column.null_count:
         valid = np.asarray(column.is_valid())

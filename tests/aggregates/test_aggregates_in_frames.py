@@ -23,7 +23,7 @@ from windrow.aggregates import BUILTIN
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.filling.filler import Filler
 from windrow.filling.plan import FillPlan
-from windrow.filling.sweep import Summary, SweepBatch, take_values
+from windrow.filling.sweep import Summary, SweepBatch
 from windrow.framing.assembly import put_together
 from windrow.framing.framer import Framer
 from windrow.framing.parallel.heads import HeadFramer
@@ -314,4 +314,4 @@ def test_values_are_read_row_by_row() -> None:
     accumulator = Accumulator(wr.covariance("x", "y"), pa.int32(), pa.float32())
     read = accumulator.read(pa.array([1, None, 3], pa.int32()), pa.array([1.5, 2.5, None], pa.float32()))
     assert read.valid.tolist() == [True, False, False]
-    assert take_values(read, np.array([0, 2])).numbers.shape == (2, 2)
+    assert read.at(np.array([0, 2])).numbers.shape == (2, 2)

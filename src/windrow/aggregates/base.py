@@ -140,6 +140,11 @@ class AggregateFunction:
     """Whether the state over integers consists of exact 64-bit integers; `zero` then takes this as an argument."""
     accepts_instants: ClassVar[bool] = False
     """Whether timestamps and dates can be aggregated in addition to numbers."""
+    only_compares: ClassVar[bool] = False
+    """Whether the functions only compare and select values, so that text, binary values, Booleans and decimals can be
+    aggregated too. They are then codes in the order of the values."""
+    value_at: ClassVar[int | None] = None
+    """The place of the value in a state of numbers that holds one; for aggregates with `only_compares`."""
     monotonic: ClassVar[Literal["always", "non-negative", "falling", "never"]] = "never"
     """Whether one more value, at any place, can only raise the result: always, or if no value is negative. The result
     is `"falling"` if one more value can only lower it. `"never"` promises nothing."""
@@ -183,6 +188,7 @@ class AggregateFunction:
             ("spark_sql", (*FUNCTIONS, "needs")),
             ("spark_sql_state", FUNCTIONS[:3]),
             ("additive", FUNCTIONS[:3]),
+            ("only_compares", FUNCTIONS),
         ):
             if declared not in vars(cls) and any(name in vars(cls) for name in basis):
                 setattr(cls, declared, getattr(AggregateFunction, declared))

@@ -19,6 +19,8 @@ class Count(AggregateFunction):
     count()
     >>> wr.count("speed").compute([40.0, None, 38.5])
     2
+    >>> wr.count("code").compute(["E7", None])
+    1
     """
 
     column: str = "*"
@@ -30,6 +32,7 @@ class Count(AggregateFunction):
     monotonic = "always"
     source: ClassVar[str] = "On a design space for sliding windows (2011), table 3.1"
     additive: ClassVar[bool] = True
+    only_compares: ClassVar[bool] = True
     builtin: ClassVar[bool] = True
     spark_sql: ClassVar[str | None] = "count({x})"
     spark_sql_state: ClassVar[tuple[str, ...] | None] = ("count({x})",)

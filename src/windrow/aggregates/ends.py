@@ -22,11 +22,12 @@ class _End(AggregateFunction):
     duplicate_sensitive: ClassVar[bool] = False
     robust: ClassVar[bool] = False
     order_sensitive: ClassVar[bool] = True
+    value_at: ClassVar[int | None] = 1
     source: ClassVar[str] = "Spark SQL's first and last"
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
-        """Return the type of the column; a decimal becomes a float."""
-        return pa.float64() if pa.types.is_decimal(values) else values
+        """Return the type of the column."""
+        return values
 
     @staticmethod
     def zero(integral: bool) -> tuple[float, ...]:
@@ -44,8 +45,11 @@ class First(_End):
     >>> import windrow as wr
     >>> wr.first("speed").compute([None, 40, 38])
     40
+    >>> wr.first("state").compute(["idle", None, "busy"])
+    'idle'
     """
 
+    only_compares: ClassVar[bool] = True
     builtin: ClassVar[bool] = True
     spark_sql: ClassVar[str | None] = "min_by({x}, CASE WHEN {x} IS NOT NULL THEN {order} END)"
 
@@ -65,8 +69,11 @@ class Last(_End):
     >>> import windrow as wr
     >>> wr.last("speed").compute([40, 38, None])
     38
+    >>> wr.last("state").compute(["idle", None, "busy"])
+    'busy'
     """
 
+    only_compares: ClassVar[bool] = True
     builtin: ClassVar[bool] = True
     spark_sql: ClassVar[str | None] = "max_by({x}, CASE WHEN {x} IS NOT NULL THEN {order} END)"
 

@@ -1,4 +1,4 @@
-"""Minimum and maximum in Spark's order of floats: NaN is greater than any other value."""
+"""Minimum and maximum in Spark's order: NaN is greater than any other value, and text is in the order of its bytes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ class _Extreme(AggregateFunction):
     accepts_instants: ClassVar[bool] = True
     duplicate_sensitive: ClassVar[bool] = False
     robust: ClassVar[bool] = False
+    value_at: ClassVar[int | None] = 0
     source: ClassVar[str] = "On a design space for sliding windows (2011), table 3.1"
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
-        """Return the type of the column; a decimal becomes a float."""
-        return pa.float64() if pa.types.is_decimal(values) else values
+        """Return the type of the column."""
+        return values
 
     @staticmethod
     def finish(s: tuple[float]) -> float:
@@ -37,11 +38,16 @@ class _Extreme(AggregateFunction):
 class Min(_Extreme):
     """The smallest value.
 
+    Text is in the order of its bytes.
+
     >>> import windrow as wr
     >>> wr.min("speed").compute([40.0, 38.5, float("nan")])
     38.5
+    >>> wr.min("code").compute(["b", "Z", "a"])
+    'Z'
     """
 
+    only_compares: ClassVar[bool] = True
     builtin: ClassVar[bool] = True
     spark_sql: ClassVar[str | None] = "min({x})"
     spark_sql_state: ClassVar[tuple[str, ...] | None] = ("min({x})",)
@@ -64,11 +70,16 @@ class Min(_Extreme):
 class Max(_Extreme):
     """The largest value; NaN if any value is NaN.
 
+    Text is in the order of its bytes.
+
     >>> import windrow as wr
     >>> wr.max("speed").compute([40.0, 38.5])
     40.0
+    >>> wr.max("code").compute(["b", "Z", "a"])
+    'b'
     """
 
+    only_compares: ClassVar[bool] = True
     builtin: ClassVar[bool] = True
     spark_sql: ClassVar[str | None] = "max({x})"
     spark_sql_state: ClassVar[tuple[str, ...] | None] = ("max({x})",)

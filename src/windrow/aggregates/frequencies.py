@@ -1,7 +1,7 @@
 """Aggregates of frequencies: the most frequent values, and the number of distinct values.
 
 A result of several values is a list of structs with the fields `value` and `count`, most frequent first; ties are in
-order of value. All NaN are one value, and so are both zeros, as in Spark.
+order of value, text in the order of its bytes. All NaN are one value, and so are both zeros, as in Spark.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 from numba import njit
 
 from windrow.aggregates.base import MOST_VALUES, THESIS, AggregateFunction, Counted, Form, Gives, Kind, Options
-from windrow.aggregates.order import check_share, check_size, chosen_type
+from windrow.aggregates.order import check_share, check_size
 
 Row = npt.NDArray[Any]
 
@@ -43,11 +43,14 @@ class CountDistinct(_Frequency):
     >>> import windrow as wr
     >>> wr.count_distinct("lane").compute([1, 2, 1, None])
     2
+    >>> wr.count_distinct("code").compute(["E7", "E1", "E7"])
+    2
     """
 
     needs: ClassVar[int] = 0
     monotonic = "always"
     duplicate_sensitive: ClassVar[bool] = False
+    only_compares: ClassVar[bool] = True
     builtin: ClassVar[bool] = True
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
@@ -66,14 +69,17 @@ class Mode(_Frequency):
     >>> import windrow as wr
     >>> wr.mode("lane").compute([3, 2, 3, 2, 1])
     2
+    >>> wr.mode("code").compute(["E7", "E1", "E7"])
+    'E7'
     """
 
     robust: ClassVar[bool] = False
+    only_compares: ClassVar[bool] = True
     builtin: ClassVar[bool] = True
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
-        """Return the type of the column; a decimal becomes a float."""
-        return chosen_type(values)
+        """Return the type of the column."""
+        return values
 
     @staticmethod
     def finish(s: Counted) -> Any:  # noqa: D102
@@ -100,22 +106,27 @@ class _Frequent(_Frequency):
 
     def result_type(self, values: pa.DataType) -> pa.DataType:
         """Return a list type of structs with a value and its count."""
-        return pa.list_(pa.struct([("value", chosen_type(values)), ("count", pa.int64())]))
+        return pa.list_(pa.struct([("value", values), ("count", pa.int64())]))
 
 
 @dataclass(frozen=True, repr=False)
 class TopK(_Frequent):
     """The `k` most frequent values, each with its count.
 
+    Of equally frequent values, the smaller comes first. Text is in the order of its bytes.
+
     >>> import windrow as wr
     >>> wr.top_k("lane", 2).compute([3, 2, 3, 1, 2, 3])
     [{'value': 3, 'count': 3}, {'value': 2, 'count': 2}]
+    >>> wr.top_k("code", 1).compute(["E7", "E1", "E7"])
+    [{'value': 'E7', 'count': 2}]
     """
 
     k: int
 
     robust: ClassVar[bool] = False
     source: ClassVar[str] = "On a design space for sliding windows (2011), 3.5"
+    only_compares: ClassVar[bool] = True
     builtin: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -163,6 +174,7 @@ class HeavyHitters(_Frequent):
     phi: float
     eps: float = 0.0
 
+    only_compares: ClassVar[bool] = True
     builtin: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from windrow.aggregates.engine.accumulator import described, naming
 from windrow.arrays import Array, Values, read_numbers
 from windrow.filling.plan import FillPlan
-from windrow.filling.sweep import Indices, Pairs, take_values
+from windrow.filling.sweep import Indices, Pairs
 from windrow.rows.groups import Directory
 
 
@@ -155,7 +155,7 @@ class OpenFrames:
         for some in pairs:
             for accumulator, states, column in zip(self._plan.accumulators, self.states, values, strict=True):
                 with self._naming(self.spans):
-                    accumulator.accumulate(states, some.slot.reshape(-1, 1), take_values(column, some.row))
+                    accumulator.accumulate(states, some.slot.reshape(-1, 1), column.at(some.row))
 
     def close_all(self) -> None:
         """Make the reach of every frame final, as at the end of a stream."""

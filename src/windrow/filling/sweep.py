@@ -190,7 +190,7 @@ class Summary:
         for pairs in self._sweep.pairs(batch):
             for accumulator, state, column in zip(self._accumulators, states, values, strict=True):
                 with self._naming(frames):
-                    accumulator.accumulate(state, pairs.slot.reshape(-1, 1), take_values(column, pairs.row))
+                    accumulator.accumulate(state, pairs.slot.reshape(-1, 1), column.at(pairs.row))
         left = self._sweep.left
         done = np.delete(np.arange(len(frames)), left)
         self._frames = frames.take(left)
@@ -216,8 +216,3 @@ class Summary:
             return described("the frame", [frames[name][k].as_py() for name in self._keys], start)
 
         return naming(which)
-
-
-def take_values(values: Values, rows: Indices) -> Values:
-    """Return some of the values."""
-    return Values(values.numbers[rows], values.valid[rows] if values.valid.size else values.valid)

@@ -153,7 +153,7 @@ class Framer:
         """Return a batch without rows."""
         inputs = {name: Values(np.empty(0, np.bool_), ALL_VALID) for name in self.scheme.predicates}
         inputs |= {name: Values(np.empty(0), ALL_VALID) for name in self.scheme.attributes}
-        values = [Values(accumulator.no_values(), ALL_VALID) for accumulator in self.accumulators]
+        values = [accumulator.no_values() for accumulator in self.accumulators]
         return RowBatch(np.empty(0, np.int64), np.empty(0, self.clock.dtype), inputs, values)
 
     def _run(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from windrow.aggregates.engine.codes import encode
 from windrow.arrays import Values, as_objects
 from windrow.framing.framer import Framer, Frames, State
 from windrow.framing.records import OPEN, WAITING, Groups, Records
@@ -47,8 +48,11 @@ def pack_rows(rows: RowBatch) -> pa.Table:
     columns: dict[str, Any] = {"group": pa.array(rows.group), "on": pa.array(rows.on)}
     named = {f"input.{name}": values for name, values in rows.inputs.items()}
     named |= {f"value{j}": values for j, values in enumerate(rows.values)}
-    for name, (numbers, valid) in named.items():
+    for name, (numbers, valid, dictionary) in named.items():
         columns[f"{name}.valid"] = pa.array(valid if valid.size else np.ones(len(numbers), np.bool_))
+        if dictionary is not None:
+            columns[f"{name}.0"] = dictionary.take(pa.array(numbers, mask=~valid if valid.size else None))
+            continue
         matrix = numbers[:, None] if numbers.ndim == 1 else numbers
         columns |= {f"{name}.{i}": pa.array(np.ascontiguousarray(matrix[:, i])) for i in range(matrix.shape[1])}
     return pa.table(columns)
@@ -58,6 +62,8 @@ def unpack_rows(table: pa.Table, like: RowBatch) -> RowBatch:
     """Return the rows that `pack_rows` wrote, with the types of `like`."""
 
     def read(name: str, empty: Values) -> Values:
+        if empty.dictionary is not None:
+            return encode(table.column(f"{name}.0"), empty.dictionary.type)
         columns = [table.column(f"{name}.{i}") for i in range(1 if empty.numbers.ndim == 1 else empty.numbers.shape[1])]
         dtype = empty.numbers.dtype
         read = [as_objects(column) if dtype.hasobject else np.array(column.to_numpy(), dtype) for column in columns]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 
 from windrow.aggregates import AggregateFunction
+from windrow.aggregates.engine.codes import is_coded
 from windrow.arrays import is_number
 from windrow.planner.model import Model
 from windrow.planner.panes_of_values import PanesOfValues
@@ -84,7 +85,8 @@ def _why_panes(slide: WindowQuery, aggregate: AggregateFunction) -> str | None:
         return "emit= also reports windows of other lengths"
     if slide.clock.kind == "float":
         return f"{slide.on!r} is a float, but synopses need integers or instants"
-    if not all(is_number(slide.types[column]) for column in aggregate.columns):
+    kinds = [slide.types[column] for column in aggregate.columns]
+    if not all(map(is_number, kinds)) or (aggregate.only_compares and any(map(is_coded, kinds))):
         return "synopses store numbers only"
     return None
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.engine.accumulator import Accumulator, read_values
-from windrow.arrays import ALL_VALID, Array, Values, read_numbers
+from windrow.aggregates.engine.codes import joined_values
+from windrow.arrays import Array, Values, read_numbers
 from windrow.rows import wire
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
@@ -171,8 +172,8 @@ class RowBatch(NamedTuple):
         return RowBatch(
             self.group[keep],
             self.on[keep],
-            {name: _only(values, keep) for name, values in self.inputs.items()},
-            [_only(values, keep) for values in self.values],
+            {name: values.at(keep) for name, values in self.inputs.items()},
+            [values.at(keep) for values in self.values],
         )
 
     def joined(self, other: RowBatch) -> RowBatch:
@@ -180,17 +181,6 @@ class RowBatch(NamedTuple):
         return RowBatch(
             np.concatenate([self.group, other.group]),
             np.concatenate([self.on, other.on]),
-            {name: _joined(values, other.inputs[name]) for name, values in self.inputs.items()},
-            [_joined(mine, theirs) for mine, theirs in zip(self.values, other.values, strict=True)],
+            {name: joined_values(values, other.inputs[name]) for name, values in self.inputs.items()},
+            [joined_values(mine, theirs) for mine, theirs in zip(self.values, other.values, strict=True)],
         )
-
-
-def _joined(mine: Values, theirs: Values) -> Values:
-    valid = ALL_VALID
-    if mine.valid.size or theirs.valid.size:
-        valid = np.concatenate([v.valid if v.valid.size else np.ones(len(v.numbers), np.bool_) for v in (mine, theirs)])
-    return Values(np.concatenate([mine.numbers, theirs.numbers]), valid)
-
-
-def _only(values: Values, keep: npt.NDArray[np.bool_]) -> Values:
-    return Values(values.numbers[keep], values.valid[keep] if values.valid.size else values.valid)

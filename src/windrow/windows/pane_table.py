@@ -87,10 +87,16 @@ def read_panes(table: pa.Table, query: WindowQuery, directory: Directory) -> tup
 
 
 def _short(column: pa.Array) -> pa.Array:
-    """Cast large lists to lists, which Spark accepts; a table of panes is never that long."""
-    if pa.types.is_large_list(column.type):
-        return column.cast(pa.list_(column.type.value_type))
-    return column
+    """Cast types with 64-bit offsets to those that Spark accepts; a table of panes is never that long."""
+    return column.cast(_short_type(column.type))
+
+
+def _short_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_large_list(kind):
+        return pa.list_(_short_type(kind.value_type))
+    if pa.types.is_large_string(kind):
+        return pa.string()
+    return pa.binary() if pa.types.is_large_binary(kind) else kind
 
 
 def panes_schema(query: WindowQuery) -> pa.Schema:

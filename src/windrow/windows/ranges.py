@@ -164,6 +164,7 @@ def combined(accumulator: Accumulator, states: States, first: Indices, last: Ind
     [9, 9, 5]
     """
     results = accumulator.empty(first.size)
+    results.coding = states.coding
     if states.runs is not None:
         return _merged(accumulator, states, results, first, last)
     n, width = states.numbers.shape

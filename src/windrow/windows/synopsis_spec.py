@@ -61,6 +61,11 @@ class Keep:
             raise UnsupportedError(
                 "using: a synopsis stores windows of one length, but emit= reports shorter ones; use panes (using=None)"
             )
+        if accumulator.coding is not None:
+            raise UnsupportedError(
+                f"using: a synopsis stores numbers, but column {accumulator.aggregate.column!r} is of type "
+                f"{accumulator.coding.kind}; use panes (using=None)"
+            )
         kind = self.kind
         accuracy = Accuracy(self.eps or float(getattr(accumulator.aggregate, "eps", 0.0)), self.delta)
         retention = Retention(shape.length, "count" if self.counts(shape) else "time")

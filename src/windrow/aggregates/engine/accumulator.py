@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates.base import AggregateFunction
+from windrow.aggregates.engine.codes import encode, is_coded, no_codes
 from windrow.aggregates.engine.compiled import Algebra, algebra_for
 from windrow.aggregates.engine.states import States
 from windrow.aggregates.engine.value_runs import TooManyValuesError, append, append_parts, check_lengths, no_runs
@@ -74,8 +75,16 @@ class Accumulator:
     def __init__(self, aggregate: AggregateFunction, *values: pa.DataType) -> None:
         check_aggregated_type(aggregate, *values)
         self.aggregate = aggregate
-        self.integral = aggregate.keeps_integers and not any(
-            pa.types.is_floating(kind) or pa.types.is_decimal(kind) for kind in values
+        is_ordered = aggregate.only_compares and is_coded(values[0])
+        self.coding = None
+        """The coding of states without values, if values are codes."""
+        at = aggregate.value_at
+        if is_ordered and (self._keeps_values or at is not None):
+            zero = 0 if at is None else aggregate.zero_state(integral=True)[at]
+            self.coding = no_codes(values[0], at, zero)
+        self._counts_only = is_ordered and self.coding is None
+        self.integral = aggregate.keeps_integers and (
+            is_ordered or not any(pa.types.is_floating(kind) or pa.types.is_decimal(kind) for kind in values)
         )
         self.dtype = np.dtype(object if self._keeps_objects else np.int64 if self.integral else np.float64)
         self.result = aggregate.result_type(values[0])
@@ -102,12 +111,13 @@ class Accumulator:
         runs = None
         if self._keeps_values:
             runs = no_runs(n, self.dtype, aggregate.rank_error, aggregate.most_values or UNLIMITED)
-        return States(np.zeros(n, np.int64), numbers, runs, self.aggregate.state)
+        return States(np.zeros(n, np.int64), numbers, runs, self.aggregate.state, self.coding)
 
-    def no_values(self) -> Array:
+    def no_values(self) -> Values:
         """Return the values of no rows, as `read` returns them."""
         several = len(self.aggregate.columns) > 1
-        return np.empty((0, len(self.aggregate.columns)) if several else 0, self.dtype)
+        numbers = np.empty((0, len(self.aggregate.columns)) if several else 0, self.dtype)
+        return Values(numbers, ALL_VALID, None if self.coding is None else self.coding.dictionary)
 
     def extended(self, states: States, n: int) -> States:
         """Return these states followed by empty ones, `n` in total; the given states must not be used again."""
@@ -122,17 +132,23 @@ class Accumulator:
         return self.aggregate.form == "objects"
 
     def read(self, *columns: pa.Array | pa.ChunkedArray) -> Values:
-        """Read a column, or several side by side, into numbers of the type of the aggregate's state."""
+        """Read a column, or several side by side, into numbers of the type of the aggregate's state, or into codes."""
+        if self.coding is not None:
+            return encode(columns[0], self.coding.kind)
+        if self._counts_only:
+            present = np.asarray(columns[0].is_valid()) if columns[0].null_count else ALL_VALID
+            return Values(np.zeros(len(columns[0]), self.dtype), present)
         read = [read_numbers(column, self.dtype) for column in columns]
         return read[0] if len(read) == 1 else side_by_side(read)
 
     def accumulate(self, states: States, slots: npt.NDArray[np.int64], values: Values) -> None:
         """Add each row's value, in row order, to the frames that contain the row: `slots[i]`, where -1 means none."""
+        numbers = values.numbers if states.coding is None else states.codes_of(values)
         if states.runs is not None:
             with self._limited():
-                states.runs = append(states.runs, states.seen, slots, values.numbers, values.valid)
+                states.runs = append(states.runs, states.seen, slots, numbers, values.valid)
         else:
-            self._algebra.accumulate(states.seen, states.numbers, slots, values.numbers, values.valid)
+            self._algebra.accumulate(states.seen, states.numbers, slots, numbers, values.valid)
 
     def merge(self, states: States, into: npt.NDArray[np.int64], parts: npt.NDArray[np.int64]) -> None:
         """Append the state of each of `parts`, in order, to the state `into[part]` of its frame."""
@@ -159,7 +175,7 @@ class Accumulator:
         if self.aggregate.gives == "number":
             out = np.zeros(len(states), dtype_of(self.result))
             self._algebra.finish(states.numbers, states.runs, enough, out)
-            return as_type(pa.array(out, mask=mask), self.result)
+            return self._values(states, out, mask, self.result)
         return self._lists(states, enough, mask)
 
     @contextmanager
@@ -187,12 +203,20 @@ class Accumulator:
         counts = np.empty(room if counted else 0, np.int64)
         lengths = np.zeros(len(states), np.int64)
         used = self._algebra.finish(states.numbers, states.runs, rows, items, counts, lengths)
-        values = as_type(pa.array(items[:used]), kind)
+        values = self._values(states, items[:used], None, kind)
         if counted:
             values = pa.StructArray.from_arrays([values, pa.array(counts[:used])], fields=list(self.result.value_type))
         ends = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
         nulls = None if mask is None else pa.array(mask)
         return pa.ListArray.from_arrays(ends, values, type=self.result, mask=nulls)
+
+    def _values(
+        self, states: States, numbers: Array, mask: npt.NDArray[np.bool_] | None, kind: pa.DataType
+    ) -> pa.Array:
+        """Return results of a type; if they are values that the states hold as codes, translate them."""
+        if states.coding is None or kind != states.coding.kind:
+            return as_type(pa.array(numbers, mask=mask), kind)
+        return states.coding.decode(numbers, mask).cast(kind)
 
 
 def _named(aggregate: AggregateFunction, function: Any) -> Any:
@@ -227,7 +251,12 @@ def check_aggregated_type(aggregate: AggregateFunction, *values: pa.DataType) ->
     """Reject columns of types that the aggregate does not support."""
     if aggregate.form == "objects":
         return
-    expected = "a number, a timestamp or a date" if aggregate.accepts_instants else "a number"
+    expected, tests = "a number", [is_number]
+    if aggregate.accepts_instants:
+        expected, tests = "a number, a timestamp or a date", [*tests, is_instant]
+    if aggregate.only_compares:
+        expected = "a number, a timestamp, a date, text, a binary value or a Boolean"
+        tests += [is_coded, pa.types.is_boolean]
     for name, kind in zip(aggregate.columns, values, strict=bool(aggregate.columns)):
-        if not is_number(kind) and not (aggregate.accepts_instants and is_instant(kind)):
+        if not any(accepts(kind) for accepts in tests):
             raise TypeMismatchError(f"{aggregate!r}: column {name!r} is of type {kind}; it must be {expected}")

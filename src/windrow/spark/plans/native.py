@@ -74,7 +74,7 @@ def _rows(df: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
     chosen += [F.coalesce(truth, F.lit(False)).alias(f"__p{i}") for i, truth in enumerate(truths)]
     chosen += [attribute.alias(f"__{wire.attribute(i)}") for i, attribute in enumerate(attributes)]
     for j, aggregate in enumerate(request.agg.values()):
-        values = masked([_value(request, name) for name in aggregate.columns])
+        values = masked([_value(request, aggregate, name) for name in aggregate.columns])
         chosen += [value.alias(name) for value, name in zip(values, _value_names(j, aggregate), strict=True)]
     if scheme.nulls == "break":
         return df.select(*chosen, _all_present(truths, attributes).alias("__present"))
@@ -88,8 +88,10 @@ def _all_present(truths: list[Column], attributes: list[Column]) -> Column:
     return reduce(and_, present, F.lit(True))
 
 
-def _value(request: FrameQuery, name: str) -> Column:
-    return column(name).cast("double") if pa.types.is_decimal(request.types[name]) else column(name)
+def _value(request: FrameQuery, aggregate: AggregateFunction, name: str) -> Column:
+    """Return a column as an aggregate reads it: one that computes with decimals takes them as floats."""
+    as_float = pa.types.is_decimal(request.types[name]) and not aggregate.only_compares
+    return column(name).cast("double") if as_float else column(name)
 
 
 def _value_names(j: int, aggregate: AggregateFunction) -> list[str]:

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windrow.aggregates.engine.accumulator import Accumulator
+from windrow.aggregates.engine.codes import is_coded
 from windrow.rows import wire
 from windrow.spark.plans.clock import as_integer
 from windrow.spark.plans.declared import filled, kinds_of, masked
@@ -40,15 +41,17 @@ def native_panes(df: DataFrame, request: WindowQuery) -> DataFrame:
         kinds = kinds_of(accumulator.aggregate, request.types)
         columns = [name for name in islice(values, accumulator.aggregate.reads) if name is not None]
         names = [f"{wire.state(j)}{name}" for name in columns]
-        numbers = _numbers(columns, kinds, accumulator.integral)
+        numbers = _numbers(columns, kinds, accumulator)
         chosen += [number.alias(name) for number, name in zip(numbers, names, strict=True)]
         sums += _state(wire.state(j), accumulator, names, kinds)
     return rows.select(*chosen).groupBy(*layout.by, "pane").agg(*sums)
 
 
-def _numbers(columns: list[str], kinds: list[pa.DataType], integral: bool) -> list[Column]:
-    """Return the columns that an aggregate reads as the numbers that the kernel would read."""
-    if integral:
+def _numbers(columns: list[str], kinds: list[pa.DataType], accumulator: Accumulator) -> list[Column]:
+    """Return the columns that an aggregate reads, as the numbers that the kernel would read or as values to compare."""
+    if accumulator.aggregate.only_compares and any(map(is_coded, kinds)):
+        return [column(name) for name in columns]
+    if accumulator.integral:
         return masked([as_integer(column(name), kind) for name, kind in zip(columns, kinds, strict=False)])
     return masked([column(name).cast("double") for name in columns])
 
@@ -61,7 +64,9 @@ def _state(prefix: str, accumulator: Accumulator, names: list[str], kinds: list[
     number = "bigint" if integral else "double"
     state = [filled("count({x})", names).alias(f"{prefix}seen")]
     for i, (template, empty) in enumerate(zip(templates, zero, strict=True)):
-        value = F.coalesce(filled(template, names).cast(number), F.lit(empty).cast(number))
+        value = filled(template, names)
+        if accumulator.coding is None or accumulator.coding.at != i:
+            value = F.coalesce(value.cast(number), F.lit(empty).cast(number))
         state.append(value.alias(f"{prefix}numbers{i}"))
     return state
 

@@ -156,7 +156,7 @@ def _measure(groups: list[RowGroup], path: str, request: FrameQuery) -> MapInArr
 
     def measure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for i in task_numbers(batches):
-            numbers, valid = clock.read(read_row_group(groups[i], path, [on]).column(on))
+            numbers, valid, _ = clock.read(read_row_group(groups[i], path, [on]).column(on))
             low, high, nulls = numbers.min().item(), numbers.max().item(), int(np.count_nonzero(~valid))
             yield pa.RecordBatch.from_pylist([{"i": i, "low": low, "high": high, "nulls": nulls}])
 

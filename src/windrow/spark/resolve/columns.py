@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField
+from pyspark.sql.types import StringType, StructField
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.engine.accumulator import Accumulator
@@ -45,6 +45,7 @@ def resolve_roles(
     types = columns.arrow_types([on, *keys, *ties, *(attributes or {}), *aggregated])
     check_keys(types, keys)
     check_keys(types, ties, "order_by")
+    check_collations(columns, aggregates)
     roles = Roles(on, keys, ties, aggregates, types)
     _ = roles.clock
     return roles
@@ -152,6 +153,17 @@ def check_keys(types: Mapping[str, pa.DataType], keys: Sequence[str], role: str 
             raise TypeMismatchError(
                 f"{role}: column {key!r} is of type {types[key]}; expected a string, a number, a date or the like"
             )
+
+
+def check_collations(columns: Columns, agg: Mapping[str, AggregateFunction]) -> None:
+    """Reject text with a collation where values are compared: Windrow compares bytes."""
+    for name, aggregate in agg.items():
+        for column in aggregate.columns if aggregate.only_compares else ():
+            kind = columns.field(column, f"agg {name!r}").dataType
+            if isinstance(kind, StringType) and not kind.isUTF8BinaryCollation():
+                raise TypeMismatchError(
+                    f"agg {name!r}: column {column!r} is of type {kind.simpleString()}; cast it to a plain string"
+                )
 
 
 def check_distinct(names: Sequence[str], where: str) -> None:

@@ -1,0 +1,151 @@
+"""Values that are not numbers, as codes: the place of each value in a sorted dictionary of distinct values.
+
+Codes compare as their values do, so the kernels aggregate text, binary values and decimals as integers. Text is in the
+order of its bytes. A batch of values has a dictionary of its own, and so do the states of an aggregate. Before codes of
+two dictionaries meet, both are translated to the union of the dictionaries.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit
+
+from windrow.aggregates.engine.value_runs import BEGIN, LENGTH, ValueRuns
+from windrow.arrays import ALL_VALID, Array, Values
+
+Indices = npt.NDArray[np.int64]
+
+
+class Coding(NamedTuple):
+    """What the codes in some states stand for."""
+
+    dictionary: pa.Array
+    kind: pa.DataType
+    """The type of the column."""
+    at: int | None
+    """The place of the code in the numbers of a state; None if the values themselves are kept."""
+    zero: int
+    """The number at that place in the state of no values, which is not a code."""
+
+    def decode(self, codes: Indices, missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+        """Return the values of codes; those that are missing are null."""
+        return self.dictionary.take(pa.array(codes, mask=missing))
+
+
+def no_codes(kind: pa.DataType, at: int | None, zero: int) -> Coding:
+    """Return the coding of states without values."""
+    return Coding(pa.array([], stored_type(kind)), kind, at, zero)
+
+
+def is_coded(kind: pa.DataType) -> bool:
+    """Return whether values of a type are aggregated as codes: text, binary values and decimals."""
+    tests = (
+        pa.types.is_string,
+        pa.types.is_large_string,
+        pa.types.is_binary,
+        pa.types.is_large_binary,
+        pa.types.is_decimal,
+    )
+    return any(is_kind(kind) for is_kind in tests)
+
+
+def stored_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a dictionary: with 64-bit offsets, so that no dictionary is too long."""
+    if pa.types.is_string(kind):
+        return pa.large_string()
+    return pa.large_binary() if pa.types.is_binary(kind) else kind
+
+
+def encode(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> Values:
+    """Return the codes of a column of this type, with their dictionary; the code of a null has no meaning.
+
+    >>> values = encode(pa.array(["b", "c", "a", "b"]), pa.string())
+    >>> values.numbers.tolist(), values.dictionary.to_pylist()
+    ([1, 2, 0, 1], ['a', 'b', 'c'])
+    """
+    if column.type != kind:
+        column = column.cast(kind)
+    column = column.cast(stored_type(kind))
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    encoded = column.dictionary_encode()
+    places = _places(encoded.dictionary)
+    indices = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    valid = np.asarray(column.is_valid()) if column.null_count else ALL_VALID
+    dictionary = encoded.dictionary.take(pa.array(np.argsort(places)))
+    return Values(places[indices] if places.size else indices, valid, dictionary)
+
+
+def union(a: pa.Array, b: pa.Array) -> tuple[pa.Array, Indices, Indices]:
+    """Return the union of two dictionaries, and the code in it of each value of either.
+
+    >>> both, of_a, of_b = union(pa.array(["a", "c"]), pa.array(["b", "c"]))
+    >>> both.to_pylist(), of_a.tolist(), of_b.tolist()
+    (['a', 'b', 'c'], [0, 2], [1, 2])
+    """
+    if a is b:
+        return a, np.arange(len(a)), np.arange(len(a))
+    both = pa.concat_arrays([a, b])
+    places = _places(both)
+    first = np.empty(places.max(initial=-1) + 1, np.int64)
+    first[places] = np.arange(places.size)
+    return both.take(pa.array(first)), places[: len(a)], places[len(a) :]
+
+
+def joined_values(mine: Values, theirs: Values) -> Values:
+    """Return values followed by others of the same column."""
+    valid, dictionary = ALL_VALID, None
+    if mine.valid.size or theirs.valid.size:
+        valid = np.concatenate([v.valid if v.valid.size else np.ones(len(v.numbers), np.bool_) for v in (mine, theirs)])
+    if mine.dictionary is not None and theirs.dictionary is not None:
+        mine = _compact(mine)
+        dictionary, of_mine, of_theirs = union(mine.dictionary, theirs.dictionary)
+        # Without any value, the codes of nulls refer to nothing.
+        mine, theirs = (
+            values._replace(numbers=codes[values.numbers]) if codes.size else values
+            for values, codes in ((mine, of_mine), (theirs, of_theirs))
+        )
+    return Values(np.concatenate([mine.numbers, theirs.numbers]), valid, dictionary)
+
+
+def _compact(values: Values) -> Values:
+    """Drop values that do not occur from the dictionary."""
+    assert values.dictionary is not None
+    if not len(values.dictionary):
+        return values
+    used, numbers = np.unique(values.numbers, return_inverse=True)
+    return values._replace(numbers=numbers, dictionary=values.dictionary.take(pa.array(used)))
+
+
+def _places(values: pa.Array) -> Indices:
+    """Return the place of each value among the distinct values in order."""
+    places: Indices = pc.rank(values, "ascending", tiebreaker="dense").to_numpy().astype(np.int64) - 1
+    return places
+
+
+@njit(cache=True)
+def recode(runs: ValueRuns, codes: Any) -> None:
+    """Replace each code in the runs by `codes[code]`, which must keep the order."""
+    for k in range(runs.spans.shape[0]):
+        begin = runs.spans[k, BEGIN]
+        for at in range(begin, begin + runs.spans[k, LENGTH]):
+            runs.values[at] = codes[runs.values[at]]
+
+
+@njit(cache=True)
+def mark(runs: ValueRuns, used: Any) -> None:
+    """Mark the codes that occur in the runs."""
+    for k in range(runs.spans.shape[0]):
+        begin = runs.spans[k, BEGIN]
+        for at in range(begin, begin + runs.spans[k, LENGTH]):
+            used[runs.values[at]] = True
+
+
+def changes(codes: Array) -> bool:
+    """Return whether an ascending translation changes any code."""
+    return bool(codes.size and codes[-1] != codes.size - 1)
