@@ -16,8 +16,13 @@ import windrow as wr
 from frame_streams import KINDS, _reads, arrivals, table_of
 from ordered_values import DEFINED, POOLS, WORDS, aggregates_of, results_of
 from streams import FEWER, samples
+from windows_by_definition import KINDS as KINDS_OF_WINDOWS
+from windows_by_definition import Row, by_definition, ordered, plan_of, rows_in, slide_of, stories
+from windows_by_definition import table_of as words_table
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.errors import SourceError, TypeMismatchError, UnsupportedError
+from windrow.filling.filler import Filler
+from windrow.filling.plan import FillPlan
 from windrow.filling.sweep import Summary, SweepBatch
 from windrow.framing.assembly import put_together
 from windrow.framing.parallel.heads import HeadFramer
@@ -25,11 +30,13 @@ from windrow.framing.parallel.seams import Seams
 from windrow.framing.query import FrameQuery
 from windrow.framing.state import pack_frames, pack_state
 from windrow.framing.stream import StreamFramer, StreamPlan
+from windrow.rows.clock import Clock
 from windrow.rows.query import Layout, Reader
 from windrow.rows.roles import Roles
 from windrow.rows.waiting import MemoryShelf
 from windrow.windows.ranges import combined
 from windrow.windows.specs import Shape
+from windrow.windows.stream import StreamSlider
 from windrow.windows.synopsis_spec import Keep
 
 each_definition = pytest.mark.parametrize(("make", "defined"), DEFINED, ids=lambda each: getattr(each, "__name__", ""))
@@ -291,6 +298,81 @@ def test_a_fill_in_batches(frames: list[tuple[int, int]], rows: list[tuple[int, 
     for i, (start, end) in enumerate(spans):
         expected = results_of("word", [word for on, word in rows if start <= on <= end])
         assert [filled[i][f"aggregate{j}"] for j in range(len(agg))] == list(expected.values())
+
+
+@FEWER
+@given(
+    frames=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 9)), max_size=6),
+    rows=st.lists(st.tuples(st.integers(0, 24), st.none() | st.sampled_from(WORDS)), max_size=14),
+    data=st.data(),
+)
+def test_a_fill_of_a_stream_that_is_saved_at_every_step(
+    frames: list[tuple[int, int]], rows: list[tuple[int, Any]], data: st.DataObject
+) -> None:
+    agg = aggregates_of("word")
+    types = {"word": pa.string(), "position": pa.int64()}
+    accumulators = tuple(Accumulator.of(aggregate, types) for aggregate in agg.values())
+    plan = FillPlan(
+        Clock.of(pa.int64(), "on"), (pa.string(),), accumulators, ("word",) * len(agg), ("position",), (),
+        ("c0", "c1"), {}, {"agg": repr(agg)},
+    )  # fmt: skip
+    batch_of_frame, batch_of_row = (data.draw(st.lists(st.integers(0, 2), min_size=len(each), max_size=len(each)))
+                                    for each in (frames, rows))  # fmt: skip
+    shelf, state, parts = MemoryShelf(), None, []
+    for batch in range(3):
+        filler = Filler.load(plan, shelf, state)
+        mine = [(i, *row) for i, row in enumerate(rows) if batch_of_row[i] == batch]
+        position, on, word = ([row[at] for row in mine] for at in range(3))
+        kinds = {"by0": pa.string(), "on": pa.int64(), **types}
+        arrived = pa.table(dict(zip(kinds, (["g"] * len(mine), on, word, position), strict=True)), pa.schema(kinds))
+        opened = [(i, start, start + length) for i, (start, length) in enumerate(frames) if batch_of_frame[i] == batch]
+        number, start, end = (pa.array([frame[at] for frame in opened], pa.int64()) for at in range(3))
+        pieces = pa.table(
+            {
+                "by0": pa.array(["g"] * len(opened), pa.string()), "number": number, "start": start, "end": end,
+                "fragment": pa.array([0] * len(opened), pa.int64()),
+                "final": pa.array([True] * len(opened), pa.bool_()), "c0": start, "c1": end,
+            }
+        )  # fmt: skip
+        later = [row[0] for i, row in enumerate(rows) if batch_of_row[i] > batch]
+        later += [frame[0] for i, frame in enumerate(frames) if batch_of_frame[i] > batch]
+        parts += filler.step([arrived], [pieces], min(later, default=99) - 1)
+        state = filler.save()
+    parts += Filler.load(plan, shelf, state).finish()
+    filled = [list(row.values()) for part in parts for row in part.to_pylist()]
+    assert sorted(row[:2] for row in filled) == sorted([start, start + length] for start, length in frames)
+    in_order = sorted(range(len(rows)), key=lambda i: (rows[i][0], i))
+    for start, end, *results in filled:
+        inside = [rows[i][1] for i in in_order if start <= rows[i][0] <= end]
+        assert results == list(results_of("word", inside).values())
+
+
+ASCENDING = sorted([*WORDS, "c"], key=str.encode)
+"""Text in place of the integers from -5 to 5."""
+
+
+def in_words(rows: Sequence[Row]) -> list[Any]:
+    return [row if row.v is None else row._replace(v=ASCENDING[row.v + 5]) for row in rows]
+
+
+@FEWER
+@given(stories(), KINDS_OF_WINDOWS, st.booleans())
+def test_windows_of_a_stream_that_is_saved_at_every_step(story: Any, windows: list[Any], commute: bool) -> None:
+    rows, batches, marks = story
+    agg = {name: each for name, each in aggregates_of("v").items() if not (commute and each.order_sensitive)}
+    plan = plan_of(slide_of(windows, agg, value=pa.string()))
+    shelf, state, parts = MemoryShelf(), None, []
+    for batch, mark in zip(batches, marks, strict=True):
+        bucket = StreamSlider.load(plan, shelf, state)
+        parts += bucket.step([words_table(in_words(batch), pa.string())], mark)[0]
+        state = bucket.save()
+    parts += StreamSlider.load(plan, shelf, state).finish()
+    until = -100 if marks[-1] is None else marks[-1] + 1
+    expected = []
+    for window in by_definition(in_words(rows), windows, until):
+        results = results_of("v", window.values)
+        expected.append((window.g, window.kind, window.start, window.end, window.complete, *map(results.get, agg)))
+    assert rows_in(parts) == ordered(expected)
 
 
 # What is refused.

@@ -17,7 +17,7 @@ from ordered_values import POOLS, aggregates_of, results_of
 from streamed import run, stream
 from windrow.errors import TypeMismatchError, UnsupportedError
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 
 COLUMNS = {"word": POOLS["text"], "raw": POOLS["binary"], "money": POOLS["decimal"], "flag": POOLS["Boolean"]}
 AGG = {name: aggregate for column in COLUMNS for name, aggregate in aggregates_of(column).items()}
@@ -68,6 +68,11 @@ def results(table: pa.Table, agg: dict[str, Any], start: Callable[[Any], int]) -
     return {(row["g"], start(row["start"])): {name: row[name] for name in agg} for row in table.to_pylist()}
 
 
+def seconds(start: datetime.datetime) -> int:
+    """Return the time since the first row."""
+    return round((start.astimezone(datetime.UTC) - START).total_seconds())
+
+
 def only(frames: dict[Any, dict[str, Any]], agg: dict[str, Any]) -> dict[Any, dict[str, Any]]:
     return {key: {name: row[name] for name in agg} for key, row in frames.items()}
 
@@ -112,11 +117,59 @@ def test_a_stream(spark, tmp_path):
         pq.write_table(table_of(rows[i * 40 : i * 40 + 40]), tmp_path / "in" / f"{i}.parquet")
     frames = wr.frames(stream(spark, str(tmp_path / "in"), "0 seconds"), SCHEME, on="t", by="g", agg=AGG)
     table, _ = run(frames, tmp_path)
-    reported = results(table, AGG, lambda start: round((start.astimezone(datetime.UTC) - START).total_seconds()))
+    reported = results(table, AGG, seconds)
     expected = frames_of(rows)
     assert len(reported) > 10
     assert reported == {key: expected[key] for key in reported}
     assert {(g, start) for g, start in expected if start < 100} <= set(reported)
+
+
+def test_windows_of_a_stream(spark, tmp_path):
+    rows = some_rows(120)
+    (tmp_path / "in").mkdir()
+    for i in range(2):
+        pq.write_table(table_of(rows[i * 60 : i * 60 + 60]), tmp_path / "in" / f"{i}.parquet")
+    windows = wr.slide(stream(spark, str(tmp_path / "in"), "0 seconds"), wr.Sliding("30 seconds", every="10 seconds"),
+                       on="t", by="g", agg=AGG, buckets=2)  # fmt: skip
+    table, _ = run(windows, tmp_path)
+    reported = results(table, AGG, seconds)
+    assert len(reported) > 20
+    for (g, start), row in reported.items():
+        assert row == expected_of([row for row in rows if row["g"] == g and start <= row["i"] < start + 30])
+
+
+def test_a_fill_of_a_stream(spark, tmp_path):
+    rows = some_rows(120)
+    (tmp_path / "in").mkdir()
+    for i in range(2):
+        pq.write_table(table_of(rows[i * 60 : i * 60 + 60]), tmp_path / "in" / f"{i}.parquet")
+    spans = [("g0", 3, 40), ("g1", 50, 90)]
+    frames = spark.createDataFrame(
+        [(g, i, START + datetime.timedelta(seconds=a), START + datetime.timedelta(seconds=b))
+         for i, (g, a, b) in enumerate(spans)], "g string, frame long, start timestamp, end timestamp")  # fmt: skip
+    filled = wr.fill(frames, stream(spark, str(tmp_path / "in"), "0 seconds"), on="t", by="g", agg=AGG)
+    table, _ = run(filled, tmp_path)
+    inside = {
+        (g, start): expected_of([row for row in rows if row["g"] == g and start <= row["i"] <= end])
+        for g, start, end in spans
+    }
+    assert results(table, AGG, seconds) == inside
+
+
+def test_frames_in_sql(spark):
+    rows = some_rows(60)
+    wr.register_sql(spark)
+    spark.createDataFrame(table_of(rows)).createOrReplaceTempView("ordered_values")
+    calls = {f"{name}_{kind}": f"{kind}({name})" for name in COLUMNS for kind in ("first", "min", "mode")}
+    calls |= {f"{name}_top": f"top_k({name}, 2)" for name in COLUMNS}
+    texts = ", ".join(f"'{name}', '{call}'" for name, call in calls.items())
+    frames = spark.sql(f"""SELECT * FROM threshold_frames(
+        TABLE(ordered_values), on => 'i', by => 'g', predicate => 'x > 0.3', agg => map({texts}))""")
+    reported = results(frames.toArrow(), calls, int)
+    names = {"first": "First", "min": "Min", "mode": "Mode", "top": "TopK"}
+    own = {name: f"{name.split('_')[0]}_{names[name.split('_')[1]]}" for name in calls}
+    expected = frames_of(rows)
+    assert reported == {key: {name: row[own[name]] for name in calls} for key, row in expected.items()}
 
 
 def test_a_fill(spark):
