@@ -20,6 +20,7 @@ from windows_by_definition import KINDS as KINDS_OF_WINDOWS
 from windows_by_definition import Row, by_definition, ordered, plan_of, rows_in, slide_of, stories
 from windows_by_definition import table_of as words_table
 from windrow.aggregates.engine.accumulator import Accumulator
+from windrow.aggregates.engine.codes import union
 from windrow.errors import SourceError, TypeMismatchError, UnsupportedError
 from windrow.filling.filler import Filler
 from windrow.filling.plan import FillPlan
@@ -62,6 +63,19 @@ def test_any_text_is_in_the_order_of_its_bytes(values: list[str]) -> None:
     assert wr.min("v").compute(values) == min(values, key=str.encode)
     assert wr.max("v").compute(values) == max(values, key=str.encode)
     assert wr.count_distinct("v").compute(values) == len(set(values))
+
+
+@pytest.mark.parametrize("text", [True, False], ids=["text", "binary"])
+@given(first=st.sets(st.text(max_size=4)), second=st.sets(st.text(max_size=4)), skipped=st.integers(0, 3))
+def test_the_union_of_dictionaries(text: bool, first: set[str], second: set[str], skipped: int) -> None:
+    kind = pa.large_string() if text else pa.large_binary()
+    ordered_a, ordered_b = (sorted(value.encode() for value in values) for values in (first, second))
+    a, b = (pa.array(values, pa.large_binary()).cast(kind) for values in (ordered_a, ordered_b))
+    both, of_a, of_b = union(a.slice(skipped), b)
+    expected = sorted({*ordered_a[skipped:], *ordered_b})
+    assert both.cast(pa.large_binary()).to_pylist() == expected
+    assert [expected[i] for i in of_a] == ordered_a[skipped:]
+    assert [expected[i] for i in of_b] == ordered_b
 
 
 class Model:

@@ -84,17 +84,21 @@ def encode(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> Values:
 def union(a: pa.Array, b: pa.Array) -> tuple[pa.Array, Indices, Indices]:
     """Return the union of two dictionaries, and the code in it of each value of either.
 
-    >>> both, of_a, of_b = union(pa.array(["a", "c"]), pa.array(["b", "c"]))
+    >>> a, b = (pa.array(words, pa.large_string()) for words in (["a", "c"], ["b", "c"]))
+    >>> both, of_a, of_b = union(a, b)
     >>> both.to_pylist(), of_a.tolist(), of_b.tolist()
     (['a', 'b', 'c'], [0, 2], [1, 2])
     """
     if a is b:
         return a, np.arange(len(a)), np.arange(len(a))
-    both = pa.concat_arrays([a, b])
-    places = _places(both)
-    first = np.empty(places.max(initial=-1) + 1, np.int64)
+    places = _places(pa.concat_arrays([a, b])) if pa.types.is_decimal(a.type) else _merged_places(a, b)
+    size = places.max(initial=-1) + 1
+    of_a, of_b = places[: len(a)], places[len(a) :]
+    if size == len(a):
+        return a, of_a, of_b
+    first = np.empty(size, np.int64)
     first[places] = np.arange(places.size)
-    return both.take(pa.array(first)), places[: len(a)], places[len(a) :]
+    return pa.concat_arrays([a, b]).take(pa.array(first)), of_a, of_b
 
 
 def joined_values(mine: Values, theirs: Values) -> Values:
@@ -126,6 +130,49 @@ def _places(values: pa.Array) -> Indices:
     """Return the place of each value among the distinct values in order."""
     places: Indices = pc.rank(values, "ascending", tiebreaker="dense").to_numpy().astype(np.int64) - 1
     return places
+
+
+def _merged_places(a: pa.Array, b: pa.Array) -> Indices:
+    """Return the same for two sorted dictionaries of text or binary values, one after the other, without a sort."""
+    places = np.empty(len(a) + len(b), np.int64)
+    _merge(*_bytes_of(a), *_bytes_of(b), places[: len(a)], places[len(a) :])
+    return places
+
+
+def _bytes_of(values: pa.Array) -> tuple[Indices, npt.NDArray[np.uint8]]:
+    """Return the offsets and the bytes of text or binary values."""
+    _, offsets, data = values.buffers()
+    if not len(values):
+        return np.zeros(1, np.int64), np.empty(0, np.uint8)
+    begin = values.offset
+    content = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return np.frombuffer(offsets, np.int64)[begin : begin + len(values) + 1], content
+
+
+@njit(cache=True)
+def _order(a_at: Any, a: Any, i: int, b_at: Any, b: Any, j: int) -> int:
+    """Return the order of value `i` of `a` and value `j` of `b`: below 0 if the first is less, 0 if they are equal."""
+    length, other = a_at[i + 1] - a_at[i], b_at[j + 1] - b_at[j]
+    for k in range(min(length, other)):
+        mine, theirs = a[a_at[i] + k], b[b_at[j] + k]
+        if mine != theirs:
+            return -1 if mine < theirs else 1
+    return int(length - other)
+
+
+@njit(cache=True)
+def _merge(a_at: Any, a: Any, b_at: Any, b: Any, of_a: Any, of_b: Any) -> None:
+    """Write the place of each value of two sorted dictionaries in their union."""
+    i = j = place = 0
+    while i < of_a.size or j < of_b.size:
+        order = 1 if i == of_a.size else -1 if j == of_b.size else _order(a_at, a, i, b_at, b, j)
+        if order <= 0:
+            of_a[i] = place
+            i += 1
+        if order >= 0:
+            of_b[j] = place
+            j += 1
+        place += 1
 
 
 @njit(cache=True)
