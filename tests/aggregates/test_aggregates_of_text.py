@@ -20,7 +20,7 @@ from windows_by_definition import KINDS as KINDS_OF_WINDOWS
 from windows_by_definition import Row, by_definition, ordered, plan_of, rows_in, slide_of, stories
 from windows_by_definition import table_of as words_table
 from windrow.aggregates.engine.accumulator import Accumulator
-from windrow.aggregates.engine.codes import union
+from windrow.aggregates.engine.codes import joined_values, union
 from windrow.errors import SourceError, TypeMismatchError, UnsupportedError
 from windrow.filling.filler import Filler
 from windrow.filling.plan import FillPlan
@@ -76,6 +76,23 @@ def test_the_union_of_dictionaries(text: bool, first: set[str], second: set[str]
     assert both.cast(pa.large_binary()).to_pylist() == expected
     assert [expected[i] for i in of_a] == ordered_a[skipped:]
     assert [expected[i] for i in of_b] == ordered_b
+
+
+WORDS_OR_NULLS = st.lists(st.none() | st.sampled_from(WORDS), max_size=6)
+
+
+@given(first=WORDS_OR_NULLS, second=WORDS_OR_NULLS, chance=st.randoms(use_true_random=False))
+def test_values_of_two_batches_are_joined(first: list[Any], second: list[Any], chance: Any) -> None:
+    keep = np.array([chance.random() < 0.5 for _ in first], np.bool_)
+    accumulator = Accumulator(wr.last("v"), pa.string())
+    mine, theirs = (accumulator.read(pa.array(words, pa.string())) for words in (first, second))
+    both = joined_values(accumulator.no_values(), joined_values(mine.at(keep), theirs))
+    expected = [*(word for word, keeps in zip(first, keep, strict=True) if keeps), *second]
+    assert both.dictionary is not None
+    # The code of nulls may keep one value that does not occur.
+    assert len(both.dictionary) <= len({word for word in expected if word is not None}) + 1
+    missing = ~both.valid if both.valid.size else None
+    assert both.dictionary.take(pa.array(both.numbers, mask=missing)).to_pylist() == expected
 
 
 class Model:
@@ -231,7 +248,7 @@ def check_frames(parts: Sequence[pa.Table], table: pa.Table) -> None:
             assert {name: row[name] for name in expected} == expected
 
 
-@pytest.mark.parametrize("kind", [wr.Threshold, wr.DoubleBoundary], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [wr.Threshold, wr.Delta, wr.DoubleBoundary], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("fragments", [False, True], ids=["whole", "in fragments"])
 @FEWER
 @given(data=st.data())

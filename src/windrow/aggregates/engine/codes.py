@@ -135,7 +135,7 @@ def _places(values: pa.Array) -> Indices:
 def _merged_places(a: pa.Array, b: pa.Array) -> Indices:
     """Return the same for two sorted dictionaries of text or binary values, one after the other, without a sort."""
     places = np.empty(len(a) + len(b), np.int64)
-    _merge(*_bytes_of(a), *_bytes_of(b), places[: len(a)], places[len(a) :])
+    _merge_sorted(*_bytes_of(a), *_bytes_of(b), places[: len(a)], places[len(a) :])
     return places
 
 
@@ -161,7 +161,7 @@ def _order(a_at: Any, a: Any, i: int, b_at: Any, b: Any, j: int) -> int:
 
 
 @njit(cache=True)
-def _merge(a_at: Any, a: Any, b_at: Any, b: Any, of_a: Any, of_b: Any) -> None:
+def _merge_sorted(a_at: Any, a: Any, b_at: Any, b: Any, of_a: Any, of_b: Any) -> None:
     """Write the place of each value of two sorted dictionaries in their union."""
     i = j = place = 0
     while i < of_a.size or j < of_b.size:
