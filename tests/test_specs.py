@@ -48,6 +48,15 @@ def misshapen(**changed: Any) -> wr.AggregateFunction:
 
 REFUSED: list[tuple[Callable[[], Any], list[str]]] = [
     # Every scheme: the policy for nulls, and the longest gap.
+    (lambda: wr.Boundary({"x": 1}, origin={"y": 1}), ["origin", "'y'", "x"]),
+    (lambda: wr.Boundary({"x": [1, 2]}, origin={"x": 1}), ["origin", "'x'", "break points"]),
+    (lambda: wr.Boundary({"x": 1}, origin=5), ["origin", "5"]),
+    (lambda: wr.DoubleBoundary({"x": 1}, origin={"x": math.nan}), ["origin of 'x'", "nan"]),
+    (lambda: wr.Gap(5, min_count=3, max_count=2), ["min_count", "max_count=2", "3"]),
+    (lambda: wr.Gap(5, max_count=0), ["max_count", "0"]),
+    (lambda: wr.Delta({"x": 1}, max_duration=-1), ["max_duration", "-1"]),
+    (lambda: wr.Delta({"x": 1}, extent="open"), ["extent", "'open'", "half-open"]),
+    (lambda: wr.Threshold("x > 1", segments=True, max_count=3), ["max_count", "3", "segments"]),
     (lambda: wr.Boundary({"x": 1}, nulls="ignore"), ["nulls", "'ignore'", "skip, break, error"]),
     (lambda: wr.Boundary({"x": 1}, nulls="false"), ["nulls", "'false'"]),
     (lambda: wr.Threshold("x > 1", nulls="drop"), ["nulls", "'drop'", "false, skip, break, error"]),
