@@ -86,6 +86,7 @@ def opens_by_turns(t, s, f):  # noqa: D103
 
 def updates_by_turns(t, s, f):  # noqa: D103
     s.seen += 1
+    f.joined += t.x > 0 or f.own
     return t.x > 0 or f.own
 
 
@@ -119,6 +120,6 @@ RULES: dict[str, dict[str, Any]] = {
         "update": updates_by_turns,
         "close": closes_by_turns,
         "state": {"seen": 2**53, "odd": True},
-        "labels": {"own": False, "number": 0},
+        "labels": {"own": False, "number": 0, "joined": 1},
     },
 }

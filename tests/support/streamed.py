@@ -21,7 +21,7 @@ SECOND = 1_000_000
 BATCHES = 4
 
 
-STREAMED = ["threshold with a gap", "grid that breaks at nulls", "double boundary", "custom"]  # fmt: skip
+STREAMED = ["threshold with a gap", "grid that breaks at nulls", "double boundary", "custom", "custom that overlaps"]
 
 
 DELAY = 40

@@ -115,7 +115,7 @@ def test_the_scan_plan_finds_the_frames_across_chunks(spark, ordered_files, want
     assert found(source, name, "scan") == wanted(name)
 
 
-ACROSS_SEAMS = ["threshold", "segments", "double boundary", "delta", "aggregate", "custom"]
+ACROSS_SEAMS = ["threshold", "segments", "double boundary", "delta", "aggregate", "custom", "custom that overlaps"]
 
 
 @pytest.mark.parametrize("name", sweep(ACROSS_SEAMS, "segments", "custom"))
