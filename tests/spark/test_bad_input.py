@@ -266,7 +266,7 @@ def test_an_aggregate_that_does_not_compile_is_refused_before_any_job(loops):
     assert "odd('speed') cannot be compiled" in said
 
 
-@pytest.mark.parametrize("rule", [lambda t: True, lambda t, s: t.pace > 1, lambda t, s: eval("t.speed")])
+@pytest.mark.parametrize("rule", [lambda t, s: t.pace > 1, lambda t, s, f: f.pace > 1, lambda t, s: eval("t.speed")])
 def test_custom_functions_that_do_not_compile_are_refused_before_any_job(loops, rule):
     scheme = wr.Custom(["speed"], open=rule, close=lambda t, s: False)
     assert "a function" in refusal(SpecError, lambda: wr.frames(loops, scheme, on="minute"))
