@@ -14,6 +14,7 @@ from windrow.arrays import Array
 from windrow.errors import SpecError, is_one_of, quoted
 from windrow.framing.records import Batch
 from windrow.framing.schemes.base import Property, Scheme
+from windrow.framing.schemes.distance import DISTANCES, DistanceRule, check_points, plain_points_apart, starts_of
 from windrow.framing.schemes.rules import BoundRule, RuleScheme, adds, begins, is_met, joins, judges
 from windrow.framing.schemes.text import as_limits, text_option
 from windrow.framing.theory.intervals import Label
@@ -30,6 +31,13 @@ def check_operator(op: Any, scheme: str) -> None:
         raise SpecError(f"{scheme}: expected an operator ({', '.join(OPERATORS)}), got {quoted(op)}")
 
 
+class _Default(str):
+    """A text that was not given explicitly."""
+
+
+_RANGE = _Default("range")
+
+
 @dataclass(frozen=True, repr=False)
 class Delta(RuleScheme):
     """Frames within which an attribute moves by at most, or by just over, a limit.
@@ -37,13 +45,18 @@ class Delta(RuleScheme):
     Parameters
     ----------
     limits
-        One limit per attribute. With several attributes, any of them ends the frame.
+        One limit per attribute. With several attributes, any of them ends the frame. With `distance`, one limit per
+        point, given as a tuple of its columns.
     op
         `"<="` (default) and `"<"`: frames are maximal. The row that would break the condition opens the next frame.
         `">"` and `">="`: frames are minimal. The row that makes the condition true is the last row of the frame.
     reference
         The quantity compared with the limit: `"range"` (default), the largest minus the smallest value of the frame, or
-        `"first"`, the distance to the value of the frame's first row.
+        `"first"`, the distance to the value of the frame's first row. With `distance`, always `"first"`.
+    distance
+        Measure how far points are from the first one of the frame: `"euclidean"`, over any number of columns, or
+        `"great_circle"`, between (longitude, latitude) in degrees, with the limit in metres, on a sphere with the mean
+        radius of the earth. A null in any of the columns is a missing value.
     min_count, min_duration, max_count, max_duration, extent
         Limits on the rows and the length of a frame. A frame that misses a minimum is searched for further frames from
         its second row on; the row that would exceed a maximum opens the next frame. `extent="half-open"` measures
@@ -57,9 +70,11 @@ class Delta(RuleScheme):
     Delta({'dye': 0.05})
     >>> Delta({"dye": 0.05}, op=">", reference="first")
     Delta({'dye': 0.05}, op='>', reference='first')
+    >>> Delta({("lon", "lat"): 200}, distance="great_circle", min_duration="10 minutes")
+    Delta({('lon', 'lat'): 200.0}, min_duration='10 minutes', reference='first', distance='great_circle')
     """
 
-    limits: Mapping[str, float] = field(
+    limits: Mapping[Any, float] = field(
         metadata=text_option(
             "a new frame whenever a column moved by more", "LIMITS", "dye=0.05", parse=as_limits, sql="map('dye', 0.05)"
         )
@@ -68,7 +83,12 @@ class Delta(RuleScheme):
         default="<=", kw_only=True, metadata=text_option("how the movement is compared (default <=)", "{<,<=,>,>=}")
     )
     reference: str = field(
-        default="range", kw_only=True, metadata=text_option("what moves (default range)", "{range,first}")
+        default=_RANGE, kw_only=True, metadata=text_option("what moves (default range)", "{range,first}")
+    )
+    distance: str | None = field(
+        default=None,
+        kw_only=True,
+        metadata=text_option("how far points are from the first one", "{euclidean,great_circle}"),
     )
 
     source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.3"
@@ -81,8 +101,11 @@ class Delta(RuleScheme):
         check_operator(self.op, "Delta")
         if not is_one_of(self.reference, ("range", "first")):
             raise SpecError(f"reference: expected 'range' or 'first', got {quoted(self.reference)}")
+        if self.distance is not None and not is_one_of(self.distance, DISTANCES):
+            raise SpecError(f"distance: expected 'euclidean' or 'great_circle', got {quoted(self.distance)}")
+        object.__setattr__(self, "reference", self._settled_reference())
         limits = {
-            check_attribute(name, "Delta"): check_limit(limit, f"Delta: limit of {name!r}")
+            self._checked_name(name): check_limit(limit, f"Delta: limit of {quoted(name)}")
             for name, limit in self.limits.items()
         }
         for name, limit in limits.items():
@@ -90,10 +113,26 @@ class Delta(RuleScheme):
                 raise SpecError(f"Delta: limit of {name!r}: no frame can move by {self.op} {limit}")
         object.__setattr__(self, "limits", limits)
 
+    def _settled_reference(self) -> str:
+        """Return what is compared with the limits; distances are measured from the first row."""
+        if self.distance is None:
+            return _RANGE if self.reference == "range" else "first"
+        if self.reference == "range" and not isinstance(self.reference, _Default):
+            raise SpecError(f"reference: expected 'first' with distance={self.distance!r}, got 'range'")
+        return "first"
+
+    def _checked_name(self, name: Any) -> Any:
+        """Return the column, or the columns of a point, that a limit is for."""
+        if self.distance is not None:
+            return check_points(name, self.distance)
+        if isinstance(name, tuple):
+            raise SpecError(f"Delta: limit of {quoted(name)}: a limit for several columns needs distance=")
+        return check_attribute(name, "Delta")
+
     def __hash__(self) -> int:
         return hash(
             (
-                type(self), frozenset(self.limits.items()), self.op, self.reference, self.max_gap, self.nulls,
+                type(self), frozenset(self.limits.items()), self.op, self.reference, self.distance, self.max_gap, self.nulls,
                 *self.limits_hash,
             )
         )  # fmt: skip
@@ -106,7 +145,11 @@ class Delta(RuleScheme):
     def local_condition(self, extent: Stream) -> Iterable[Label]:
         """Compare the range, or the distance to the first row, with the limits: all must hold, or any if minimal."""
         outcomes = []
-        for name, limit in self.limits.items():
+        for columns, limit in self.limits.items() if self.distance is not None else ():
+            points = [[row.values[name] for name in columns] for row in extent]
+            far = max(plain_points_apart(points[0], point, str(self.distance)) for point in points)
+            outcomes.append(COMPARISONS[self.op](far, limit))
+        for name, limit in self.limits.items() if self.distance is None else ():
             values = [row.values[name] for row in extent]
             references = values if self.reference == "range" else values[:1]
             distances = [plain_distance(max(a, b), min(a, b)) for a in references for b in values]
@@ -138,17 +181,31 @@ class Delta(RuleScheme):
     @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes with a limit."""
-        return tuple(self.limits)
+        names = (name if isinstance(name, tuple) else (name,) for name in self.limits)
+        return tuple(dict.fromkeys(column for columns in names for column in columns))
 
     def rule(self, types: Mapping[str, pa.DataType]) -> BoundRule:
         """Return the rule with its limits; a record stores two values per attribute: see `_note`."""
         limits = np.array(list(self.limits.values()))
+        if self.distance is not None:
+            return self._distance_rule(limits)
 
         def make(batch: Batch, inputs: Mapping[str, Array]) -> DeltaRule:
             values = np.column_stack([inputs[name] for name in self.limits])
             return DeltaRule(values, limits, self.reference == "first", self.op in ("<", ">="))
 
         return BoundRule(make, memo=2 * len(limits))
+
+    def _distance_rule(self, limits: Array) -> BoundRule:
+        """Return the rule over points; a record stores the first ones and how far the frame has been from them."""
+        points = list(self.limits)
+        begin = starts_of(points)
+
+        def make(batch: Batch, inputs: Mapping[str, Array]) -> DistanceRule:
+            values = np.column_stack([inputs[name] for columns in points for name in columns])
+            return DistanceRule(values, begin, limits, self.distance == "great_circle", self.op in ("<", ">="))
+
+        return BoundRule(make, memo=int(begin[-1]) + len(limits))
 
 
 class DeltaRule(NamedTuple):

@@ -79,11 +79,17 @@ def as_limits(value: Any, option: str) -> Any:
 
     >>> as_limits("dye=0.05,depth=2", "--delta")
     {'dye': 0.05, 'depth': 2.0}
+
+    Columns of a point are joined by a plus sign.
+
+    >>> as_limits("lon+lat=200", "--delta")
+    {('lon', 'lat'): 200.0}
     """
     if not isinstance(value, str):
         return value
     pairs = _pairs(value, option, "dye=0.05")
-    return {name: as_number(limit, f"{option}: limit of {name!r}") for name, limit in pairs.items()}
+    limits = {name: as_number(limit, f"{option}: limit of {name!r}") for name, limit in pairs.items()}
+    return {tuple(name.split("+")) if "+" in name else name: limit for name, limit in limits.items()}
 
 
 def as_grid(value: Any, option: str) -> Any:
