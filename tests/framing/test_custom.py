@@ -269,6 +269,34 @@ def test_a_function_may_be_compiled_already_and_may_have_defaults() -> None:
     assert rows_of(case(scheme, [1, 2, 3, 1]).whole(), "start", "end") == [(1, 2)]
 
 
+def opens_at_two(t, s):
+    return t.x > 2
+
+
+def test_a_function_may_come_from_the_cache_of_numba() -> None:
+    from numba import njit
+
+    for _ in range(2):
+        scheme = wr.Custom(["x"], open=njit(cache=True)(opens_at_two), close=closes_always)
+        scheme.bind(INTEGER, TYPES)
+
+
+def test_a_float_is_not_truncated_by_a_function_that_is_called_either() -> None:
+    from numba import njit
+
+    @njit
+    def note(f, x):
+        f.high = x
+
+    def opens(t, s, f):
+        note(f, t.x)
+        return True
+
+    scheme = wr.Custom(["x"], open=opens, close=closes_always, record={"high": 0})
+    with pytest.raises(SpecError, match="open: opens assigns a float to field 'high'"):
+        scheme.check(INTEGER, {"x": pa.float64()})
+
+
 # Saved states.
 
 

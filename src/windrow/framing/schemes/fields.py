@@ -92,15 +92,28 @@ def as_records(numbers: Array, fields: Mapping[str, FieldValue]) -> Array:
 
 
 def rounded_fields(compiled: Any, kinds: tuple[Any, ...]) -> Iterator[str]:
-    """Yield the fields that a function, compiled for these types, assigns floats to although they are not floats."""
-    for arguments, overload in compiled.overloads.items():
-        if arguments[:2] != kinds[:2]:
-            continue
-        annotation = overload.type_annotation
-        for statement in annotation.calltypes:
-            if isinstance(statement, ir.SetAttr):
-                record = annotation.typemap[statement.target.name]
-                value = annotation.typemap[statement.value.name]
-                assigned = isinstance(record, types.Record) and isinstance(value, types.Float)
-                if assigned and not isinstance(record.typeof(statement.attr), types.Float):
-                    yield statement.attr
+    """Yield the fields of records of these types that a function assigns floats to although they are not floats.
+
+    Functions that it calls are included. A function that numba has loaded from its cache on disk cannot be inspected.
+    """
+    left, seen = [compiled], set()
+    while left:
+        function = left.pop()
+        seen.add(function)
+        for arguments, overload in function.overloads.items():
+            typed = overload.type_annotation
+            if set(kinds).isdisjoint(arguments) or isinstance(typed, str):
+                continue
+            called = {kind.dispatcher for kind in typed.typemap.values() if isinstance(kind, types.Dispatcher)}
+            left += called - seen
+            yield from filter(None, (_rounded_field(each, typed.typemap) for each in typed.calltypes))
+
+
+def _rounded_field(statement: Any, typemap: Mapping[str, Any]) -> str | None:
+    """Return the field that a statement assigns a float to although it is not a float, or None."""
+    if not isinstance(statement, ir.SetAttr):
+        return None
+    record, value = typemap[statement.target.name], typemap[statement.value.name]
+    if not isinstance(record, types.Record) or not isinstance(value, types.Float):
+        return None
+    return None if isinstance(record.typeof(statement.attr), types.Float) else str(statement.attr)
