@@ -132,8 +132,8 @@ class Delta(RuleScheme):
     def __hash__(self) -> int:
         return hash(
             (
-                type(self), frozenset(self.limits.items()), self.op, self.reference, self.distance, self.max_gap, self.nulls,
-                *self.limits_hash,
+                type(self), frozenset(self.limits.items()), self.op, self.reference, self.distance, self.max_gap,
+                self.nulls, *self.limits_hash,
             )
         )  # fmt: skip
 

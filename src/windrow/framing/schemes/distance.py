@@ -45,8 +45,8 @@ def plain_points_apart(a: Sequence[float], b: Sequence[float], distance: str) ->
 class DistanceRule(NamedTuple):
     """The points of the rows, side by side, and a limit for each, which is too far itself if `inclusive`.
 
-    Point p has the columns from `begin[p]` up to `begin[p + 1]`. A record stores the points of the frame's first row and
-    how far each has been from it at most.
+    Point p has the columns from `begin[p]` up to `begin[p + 1]`. A record stores the points of the frame's first row,
+    and how far each has been from it at most.
     """
 
     values: Array
@@ -81,7 +81,7 @@ def _moved(rule: DistanceRule, memo: Array, k: int, i: int, p: int) -> float:
 
 @njit(cache=True)
 def _is_over(rule: DistanceRule, moved: float, p: int) -> bool:
-    return moved > rule.limits[p] or (rule.inclusive and moved == rule.limits[p])  # type: ignore[no-any-return]
+    return moved > rule.limits[p] or (rule.inclusive and moved == rule.limits[p])
 
 
 @judges(begins, DistanceRule)
