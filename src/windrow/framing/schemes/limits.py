@@ -146,14 +146,14 @@ class Limits(NamedTuple):
     half_open: bool
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def is_full(records: Records, k: int, t: Any, limits: Limits) -> bool:
     """Return whether frame `k` would exceed a maximum with a row at `t`."""
     too_long = distance(t, records.start[k]) > limits.max_duration
     return records.count[k] >= limits.max_count or too_long  # type: ignore[no-any-return]
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def qualifies(records: Records, k: int, t: Any, limits: Limits) -> bool:
     """Return whether frame `k`, which ends because of what comes at `t`, meets the minimums."""
     last = t if limits.half_open else records.end[k]

@@ -201,13 +201,13 @@ def check_predicate(predicate: Any, option: str) -> None:
 _NO_STOP = np.empty(0, np.bool_)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _stays(hit: Array, stop: Array, i: int) -> bool:
     """Return whether row `i` keeps an open frame open."""
     return not stop[i] if stop.size else hit[i]
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _opens(hit: Array, stop: Array, i: int) -> bool:
     """Return whether row `i` opens a frame."""
     return hit[i] and not (stop.size and stop[i])
