@@ -18,10 +18,8 @@ from windrow.testing import example_aggregate
 
 RUNNING = ("sum x", "sum x", "count", "min x", "max x", "mean x", "first x", "last x")
 """Aggregates whose frames are tested."""
-COMPARABLE = [
-    wr.count, wr.covariance, wr.first, wr.last, wr.max, wr.mean, wr.min, wr.rank, wr.stddev, wr.sum, wr.variance,
-]  # fmt: skip
-"""Kinds of one column and of two, with options and without."""
+COMPARABLE = [wr.count, wr.covariance, wr.max, wr.mean, wr.rank, wr.sum]
+"""Kinds of one column and of two, with options and without; each compiles two loops per type of `on`."""
 
 
 class AggregateDefinition(Definition):
