@@ -292,7 +292,7 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     "by is a number": ("gap_frames(T, on => 't', by => 1, gap => 1)", ["by", "1", "expected column names"]),
     "by twice": ("gap_frames(T, on => 't', by => 'g, G', gap => 1)", ["by", "'g'", "two"]),
     "unknown order_by": ("gap_frames(T, on => 't', order_by => 'id', gap => 1)", ["order_by", "'id'"]),
-    "unknown option": ("gap_frames(T, on => 't', gap => 1, min_count => 2)", ["gap_frames", "'min_count'", "max_gap"]),
+    "unknown option": ("gap_frames(T, on => 't', gap => 1, segments => true)", ["gap_frames", "'segments'", "max_gap"]),
     "required option": ("threshold_frames(T, on => 't')", ["requires predicate", "predicate => 'speed"]),
     "one of several": ("aggregate_frames(T, on => 't', aggregate => 'sum(v)', op => '>')", ["requires limit"]),
     "no table": ("gap_frames(on => 't', gap => 1)", ["gap_frames expects a table", "TABLE(readings)"]),
