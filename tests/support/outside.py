@@ -11,11 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 import windrow as wr
-
-# Kernels are reached through their module: an imported name would be compiled again in every worker.
-from windrow.framing.schemes import boundary
-from windrow.framing.schemes.base import Automaton
+from windrow.framing.schemes.boundary import LabelRule
 from windrow.framing.schemes.native import NativeRun, literal
+from windrow.framing.schemes.rules import BoundRule, RuleScheme
 from windrow.framing.schemes.text import text_option
 from windrow.rows.text import as_number
 from windrow.synopses.base import EXACT, Synopsis
@@ -23,7 +21,7 @@ from windrow.synopses.saved import pack_arrays, unpack_arrays
 
 
 @dataclass(frozen=True, repr=False)
-class SameSide(wr.Scheme):
+class SameSide(RuleScheme):
     """Maximal runs of rows on the same side of a level."""
 
     attribute: str = field(metadata=text_option("runs of rows on the same side of a level", "COLUMN", "x"))
@@ -35,7 +33,7 @@ class SameSide(wr.Scheme):
 
     @property
     def is_run(self) -> bool:
-        return True
+        return self.is_cut_in_sql
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -46,20 +44,21 @@ class SameSide(wr.Scheme):
         return {"above": pa.bool_()}
 
     def native_run(self, inputs: Mapping[str, str]) -> NativeRun:
-        return NativeRun(labels=(f"{inputs[self.attribute]} > {literal(self.level)}",))
+        return self.limited(NativeRun(labels=(f"{inputs[self.attribute]} > {literal(self.level)}",)))
 
     def local_condition(self, extent: Any) -> Iterable[tuple[int, ...]]:
         sides = {int(row.values[self.attribute] > self.level) for row in extent}
         return [tuple(sides)] if len(sides) == 1 else []
 
-    def bind(self, clock: Any, types: Mapping[str, pa.DataType]) -> Automaton:
-        max_gap = clock.at_most(self.max_gap, "max_gap")
+    @property
+    def drops_runs(self) -> bool:
+        return True
 
-        def kernel(batch: Any, inputs: Any, groups: Any, records: Any, used: int, slots: Any) -> int:
-            labels = (inputs[self.attribute] > self.level).astype(np.int64)[:, None]
-            return int(boundary.label_runs(batch, labels, groups, records, used, slots, max_gap))
+    def rule(self, types: Mapping[str, pa.DataType]) -> BoundRule:
+        def make(batch: Any, inputs: Any) -> LabelRule:
+            return LabelRule((inputs[self.attribute] > self.level).astype(np.int64)[:, None])
 
-        return Automaton(kernel, labels=1)
+        return BoundRule(make, labels=1)
 
 
 class Reach(wr.AggregateFunction):
