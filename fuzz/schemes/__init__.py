@@ -15,7 +15,7 @@ from typing import Any
 
 import windrow as wr
 from fuzz.definition import Definition, Frame, Length, Row, Settled, Spec, sometimes
-from windrow.framing.schemes.limits import LimitedScheme
+from windrow.framing.schemes.rules.limits import LimitedScheme
 
 DEFINITIONS: dict[str, Definition] = {
     definition.kind.__name__: definition

@@ -12,7 +12,7 @@ import pytest
 import windrow as wr
 from streams import expected, framed, traffic
 from windrow.framing.parallel.in_process import Case
-from windrow.framing.schemes.grid import LARGEST_CELL, SMALLEST_CELL, cells
+from windrow.framing.schemes.rules.grid import LARGEST_CELL, SMALLEST_CELL, cells
 from windrow.rows.clock import LARGEST, Clock
 
 INTEGERS = {

@@ -18,7 +18,7 @@ from windrow.arrays import Values
 from windrow.errors import DataError, SpecError
 from windrow.framing.framer import Framer
 from windrow.framing.schemes import SCHEMES
-from windrow.framing.schemes.grid import cells
+from windrow.framing.schemes.rules.grid import cells
 from windrow.rows.clock import Clock
 from windrow.rows.query import RowBatch
 

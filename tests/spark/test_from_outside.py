@@ -25,7 +25,7 @@ from windrow import registry
 from windrow.cli.main import main
 from windrow.framing.theory.brute_force import final_frames
 from windrow.framing.theory.local import StreamRow
-from windrow.spark.modules import import_modules
+from windrow.spark.workers.modules import import_modules
 
 pytestmark = pytest.mark.spark
 

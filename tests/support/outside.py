@@ -13,7 +13,7 @@ import pyarrow as pa
 import windrow as wr
 from windrow.framing.schemes.boundary import LabelRule
 from windrow.framing.schemes.native import NativeRun, literal
-from windrow.framing.schemes.rules import BoundRule, RuleScheme
+from windrow.framing.schemes.rules.loop import BoundRule, RuleScheme
 from windrow.framing.schemes.text import text_option
 from windrow.rows.text import as_number
 from windrow.synopses.base import EXACT, Synopsis
@@ -30,6 +30,7 @@ class SameSide(RuleScheme):
     )
 
     source: ClassVar[str] = "tests"
+    drops_runs: ClassVar[bool] = True
 
     @property
     def is_run(self) -> bool:
@@ -44,15 +45,11 @@ class SameSide(RuleScheme):
         return {"above": pa.bool_()}
 
     def native_run(self, inputs: Mapping[str, str]) -> NativeRun:
-        return self.limited(NativeRun(labels=(f"{inputs[self.attribute]} > {literal(self.level)}",)))
+        return NativeRun(labels=(f"{inputs[self.attribute]} > {literal(self.level)}",))
 
     def local_condition(self, extent: Any) -> Iterable[tuple[int, ...]]:
         sides = {int(row.values[self.attribute] > self.level) for row in extent}
         return [tuple(sides)] if len(sides) == 1 else []
-
-    @property
-    def drops_runs(self) -> bool:
-        return True
 
     def rule(self, types: Mapping[str, pa.DataType]) -> BoundRule:
         def make(batch: Any, inputs: Any) -> LabelRule:

@@ -136,9 +136,12 @@ class Framer:
         """Drop the held rows of some groups, and return a row per group that only ends frames."""
         if self.held.on.size:
             self.held = self.held.where(~np.isin(self.held.group, groups))
-        inputs: dict[str, Array] = {name: np.zeros(groups.size, np.bool_) for name in self.scheme.predicates}
-        inputs |= {name: np.zeros(groups.size) for name in self.scheme.attributes}
-        return Batch(groups, on, np.ones(groups.size, np.bool_)), inputs
+        return Batch(groups, on, np.ones(groups.size, np.bool_)), self.blank_inputs(groups.size)
+
+    def blank_inputs(self, n: int) -> dict[str, Array]:
+        """Return what the scheme reads, for `n` rows whose values do not matter."""
+        inputs: dict[str, Array] = {name: np.zeros(n, np.bool_) for name in self.scheme.predicates}
+        return inputs | {name: np.zeros(n) for name in self.scheme.attributes}
 
     def advance(self, batch: Batch, inputs: Mapping[str, Array]) -> Frames:
         """Frame rows without aggregating their values."""
@@ -151,8 +154,7 @@ class Framer:
 
     def no_rows(self) -> RowBatch:
         """Return a batch without rows."""
-        inputs = {name: Values(np.empty(0, np.bool_), ALL_VALID) for name in self.scheme.predicates}
-        inputs |= {name: Values(np.empty(0), ALL_VALID) for name in self.scheme.attributes}
+        inputs = {name: Values(numbers, ALL_VALID) for name, numbers in self.blank_inputs(0).items()}
         values = [accumulator.no_values() for accumulator in self.accumulators]
         return RowBatch(np.empty(0, np.int64), np.empty(0, self.clock.dtype), inputs, values)
 

@@ -70,7 +70,7 @@ def session(
     used = cores or len(os.sched_getaffinity(0))
     settings = {
         "spark.driver.extraJavaOptions": THROUGHPUT,
-        "spark.python.daemon.module": "windrow.spark.daemon",
+        "spark.python.daemon.module": "windrow.spark.workers.daemon",
         "spark.driver.memory": memory or _half_of_memory(),
         "spark.sql.shuffle.partitions": str(max(2, 2 * used)),
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_PER_BATCH),

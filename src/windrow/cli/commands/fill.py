@@ -9,8 +9,8 @@ from windrow.cli.options.texts import add_import_argument, aggregates_of, column
 from windrow.cli.results import add_result_arguments, check_result_arguments, deliver
 from windrow.rows.text import as_duration
 from windrow.spark import ParquetSource, fill, widen
-from windrow.spark.modules import ship_modules
 from windrow.spark.resolve.nulls import POLICIES
+from windrow.spark.workers.modules import ship_modules
 from windrow.terminal import SparkLog, quiet_session, working
 
 EXAMPLES = """examples:

@@ -12,9 +12,9 @@ from windrow.cli.options.texts import add_import_argument, aggregates_of, column
 from windrow.cli.results import add_result_arguments, check_result_arguments, deliver
 from windrow.framing.schemes.base import FRAME_COLUMNS
 from windrow.spark import explain, frames
-from windrow.spark.modules import ship_modules
 from windrow.spark.plans.choice import PLANS
 from windrow.spark.resolve.nulls import POLICIES
+from windrow.spark.workers.modules import ship_modules
 from windrow.terminal import SparkLog, quiet_session, working
 
 EXAMPLES = """examples:

@@ -10,9 +10,9 @@ from windrow.cli.options.texts import add_import_argument, aggregates_of, column
 from windrow.cli.results import add_result_arguments, check_result_arguments, deliver
 from windrow.errors import SpecError
 from windrow.spark import slide
-from windrow.spark.modules import ship_modules
 from windrow.spark.resolve.nulls import POLICIES
 from windrow.spark.resolve.windows import AUTO
+from windrow.spark.workers.modules import ship_modules
 from windrow.synopses import SYNOPSIS_REGISTRY
 from windrow.terminal import SparkLog, quiet_session, working
 from windrow.windows import Keep

@@ -29,8 +29,8 @@ from windrow.framing.schemes import Scheme
 from windrow.rows.duration import parse_duration
 from windrow.spark import explain, frames
 from windrow.spark.guarding import AHEAD
-from windrow.spark.modules import ship_modules
 from windrow.spark.streams.options import LATE
+from windrow.spark.workers.modules import ship_modules
 from windrow.terminal import Counts, LiveRows, SparkLog, interruption, quiet_session, watch, working
 
 ONLY_STREAMS = ("watermark", "ahead", "ordered", "fragments", "late", "checkpoint", "once", "flush")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from windrow.errors import SpecError
 from windrow.framing.schemes import SCHEME_REGISTRY, Scheme
-from windrow.framing.schemes.limits import LimitedScheme
+from windrow.framing.schemes.rules.limits import LimitedScheme
 from windrow.framing.schemes.text import TextOption
 
 OF_EVERY_SCHEME = [item.name for item in fields(Scheme)]
@@ -129,6 +129,6 @@ def options_of(kind: type[Scheme]) -> list[str]:
     """Return the options of a scheme that have a flag and that not every scheme has.
 
     >>> options_of(SCHEME_REGISTRY.find("delta", "scheme"))
-    ['min_count', 'min_duration', 'max_count', 'max_duration', 'extent', 'op', 'reference']
+    ['min_count', 'min_duration', 'max_count', 'max_duration', 'extent', 'op', 'reference', 'distance']
     """
     return [name for name in kind.text_options() if name not in (*kind.required(), *OF_EVERY_SCHEME)]

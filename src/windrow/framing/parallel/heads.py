@@ -56,7 +56,7 @@ class HeadFramer(Framer):
         self._met = np.empty(0, np.bool_)
         self._record = np.empty(0, np.int64)
         self._runs = _no_runs(self, 0)
-        self._inputs = _no_inputs(self, 0)
+        self._inputs = self.blank_inputs(0)
         self._states = tuple(accumulator.empty(0) for accumulator in self.accumulators)
 
     def grow(self, n: int) -> None:
@@ -67,7 +67,7 @@ class HeadFramer(Framer):
             self._met = np.append(self._met, np.zeros(more, np.bool_))
             self._record = np.append(self._record, np.full(more, -1, np.int64))
             self._runs = HeadColumns(*map(np.append, self._runs, _no_runs(self, more)))
-            fresh = _no_inputs(self, more)
+            fresh = self.blank_inputs(more)
             self._inputs = {name: np.append(firsts, fresh[name]) for name, firsts in self._inputs.items()}
             self._states = tuple(
                 accumulator.extended(states, n)
@@ -128,7 +128,7 @@ def read_heads(table: pa.Table, framer: Framer) -> Heads:
     """Return the heads that `HeadFramer.heads` wrote, for a framer of the same query."""
     inputs = {
         name: np.array(table.column(f"input.{name}").to_numpy(), like.dtype)
-        for name, like in _no_inputs(framer, 0).items()
+        for name, like in framer.blank_inputs(0).items()
     }
     states = tuple(
         accumulator.empty(0).read(f"aggregate{j}.", table) for j, accumulator in enumerate(framer.accumulators)
@@ -158,8 +158,3 @@ def _no_runs(framer: Framer, n: int) -> HeadColumns:
     return HeadColumns(
         np.zeros(n, clock), np.zeros(n, np.bool_), status, np.zeros(n, clock), np.zeros(n, np.int64), np.zeros(n, clock)
     )
-
-
-def _no_inputs(framer: Framer, n: int) -> dict[str, Array]:
-    inputs: dict[str, Array] = {name: np.zeros(n, np.bool_) for name in framer.scheme.predicates}
-    return inputs | {name: np.zeros(n) for name in framer.scheme.attributes}

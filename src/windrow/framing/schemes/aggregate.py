@@ -21,7 +21,7 @@ from windrow.errors import SpecError, quoted
 from windrow.framing.records import Batch
 from windrow.framing.schemes.base import Property, Scheme
 from windrow.framing.schemes.delta import check_operator
-from windrow.framing.schemes.rules import BoundRule, RuleScheme, adds, begins, is_met, joins, judges
+from windrow.framing.schemes.rules.loop import BoundRule, RuleScheme, adds, begins, is_met, joins, judges
 from windrow.framing.schemes.text import TextOption, as_comparison, text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import COMPARISONS, Stream
@@ -140,7 +140,7 @@ class Aggregate(RuleScheme):
             always = {"minimal", "disjoint", "covering", "drained", "partitioning"}
         by_lemma = self._rises or (self._falls and self.is_maximal)
         properties: set[Property] = always | {"unique", "drained", "covering"} if by_lemma else always
-        return self.properties_within_limits(frozenset(properties), are_runs=False)
+        return self.properties_within_limits(frozenset(properties))
 
     @property
     def _rises(self) -> bool:

@@ -201,6 +201,10 @@ class Scheme(ABC):
         """Return the runs in Spark SQL, if `is_run`; `inputs` are the names in SQL of predicates and attributes."""
         return NativeRun()
 
+    def limited(self, run: NativeRun) -> NativeRun:
+        """Return runs in Spark SQL with the scheme's limits, if it has any."""
+        return run
+
     def local_condition(self, extent: Stream) -> Iterable[Label]:
         """Return the labels under which rows are a candidate frame: none, one or more (definition 3).
 

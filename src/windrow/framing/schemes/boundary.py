@@ -12,9 +12,9 @@ import pyarrow as pa
 from windrow.arrays import Array
 from windrow.framing.records import Batch
 from windrow.framing.schemes.base import Closure, Property, Scheme
-from windrow.framing.schemes.grid import Grid, cell_sql, cells, check_grid, check_origin, plain_cell, shifted
 from windrow.framing.schemes.native import NativeRun
-from windrow.framing.schemes.rules import BoundRule, RuleScheme, begins, joins, judges
+from windrow.framing.schemes.rules.grid import Grid, cell_sql, cells, check_grid, check_origin, plain_cell, shifted
+from windrow.framing.schemes.rules.loop import BoundRule, RuleScheme, begins, joins, judges
 from windrow.framing.schemes.text import as_grid, as_limits, text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream
@@ -60,6 +60,7 @@ class Boundary(RuleScheme):
     )
 
     source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.2"
+    drops_runs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -83,7 +84,7 @@ class Boundary(RuleScheme):
     def properties(self) -> frozenset[Property]:
         """Lemma 1 and propositions 1 and 2; every row is in exactly one frame."""
         always: set[Property] = {"unique", "drained", "maximal", "covering", "disjoint", "partitioning"}
-        return self.properties_within_limits(frozenset(always), are_runs=True)
+        return self.properties_within_limits(frozenset(always))
 
     @property
     def is_run(self) -> bool:
@@ -92,7 +93,7 @@ class Boundary(RuleScheme):
 
     def native_run(self, inputs: Mapping[str, str]) -> NativeRun:
         """Return the runs of one cell."""
-        return self.limited(NativeRun(tuple(cell_sql(inputs[name], grid) for name, grid in self.grids.items())))
+        return NativeRun(tuple(cell_sql(inputs[name], grid) for name, grid in self.grids.items()))
 
     def local_condition(self, extent: Stream) -> Iterable[Label]:
         """Return the cell that all rows are in, if there is one."""
@@ -113,11 +114,6 @@ class Boundary(RuleScheme):
     def extras(self) -> dict[str, pa.DataType]:
         """The cell of the frame, per attribute."""
         return {f"cell_{name}": pa.int64() for name in self.grid}
-
-    @property
-    def drops_runs(self) -> bool:
-        """Always true: a run that is too short contains no longer one."""
-        return True
 
     def rule(self, types: Mapping[str, pa.DataType]) -> BoundRule:
         """Return the rule over the cells of the attributes."""

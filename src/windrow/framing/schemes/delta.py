@@ -14,8 +14,8 @@ from windrow.arrays import Array
 from windrow.errors import SpecError, is_one_of, quoted
 from windrow.framing.records import Batch
 from windrow.framing.schemes.base import Property, Scheme
-from windrow.framing.schemes.distance import DISTANCES, DistanceRule, check_points, plain_points_apart, starts_of
-from windrow.framing.schemes.rules import BoundRule, RuleScheme, adds, begins, is_met, joins, judges
+from windrow.framing.schemes.rules.distance import DISTANCES, DistanceRule, check_points, plain_points_apart, starts_of
+from windrow.framing.schemes.rules.loop import BoundRule, RuleScheme, adds, begins, is_met, joins, judges
 from windrow.framing.schemes.text import as_limits, text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import COMPARISONS, Stream
@@ -176,7 +176,7 @@ class Delta(RuleScheme):
         """Lemma 2; its proof needs only the candidates from each start, so it includes distances to the first row."""
         extreme: Property = "maximal" if self.is_maximal else "minimal"
         always: set[Property] = {"unique", "drained", extreme, "covering", "disjoint", "partitioning"}
-        return self.properties_within_limits(frozenset(always), are_runs=False)
+        return self.properties_within_limits(frozenset(always))
 
     @property
     def attributes(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from windrow.framing.records import (
     open_record,
 )
 from windrow.framing.schemes.base import Automaton, Closure, Property, Scheme
-from windrow.framing.schemes.grid import Grid, cells, check_grid, check_origin, plain_cell, shifted
+from windrow.framing.schemes.rules.grid import Grid, cells, check_grid, check_origin, plain_cell, shifted
 from windrow.framing.schemes.text import as_grid, as_limits, text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream

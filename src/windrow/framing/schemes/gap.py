@@ -12,8 +12,7 @@ import pyarrow as pa
 from windrow.errors import SpecError
 from windrow.framing.schemes.base import Closure, Property, Scheme
 from windrow.framing.schemes.boundary import LabelRule
-from windrow.framing.schemes.native import NativeRun
-from windrow.framing.schemes.rules import BoundRule, RuleScheme
+from windrow.framing.schemes.rules.loop import BoundRule, RuleScheme
 from windrow.framing.schemes.text import duration_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream, are_close
@@ -42,6 +41,7 @@ class Gap(RuleScheme):
     gap: Duration = field(metadata=duration_option("sessions: a new frame after a silence", "30 minutes"))
 
     source: ClassVar[str] = "sessions; Frames (2016), section 3 (local condition on the extent)"
+    drops_runs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -67,25 +67,16 @@ class Gap(RuleScheme):
     def properties(self) -> frozenset[Property]:
         """Lemma 1 and propositions 1 and 2; every row is in exactly one session."""
         always: set[Property] = {"unique", "drained", "maximal", "covering", "disjoint", "partitioning"}
-        return self.properties_within_limits(frozenset(always), are_runs=True)
+        return self.properties_within_limits(frozenset(always))
 
     @property
     def is_run(self) -> bool:
         """Whether Spark SQL can apply the limits: all rows have the same label, and only gaps end a run."""
         return self.is_cut_in_sql
 
-    def native_run(self, inputs: Mapping[str, str]) -> NativeRun:
-        """Return all rows as one run, which the longest gap cuts."""
-        return self.limited(NativeRun())
-
     def longest_gap(self, clock: Clock) -> int | float:
         """Return the gap, or `max_gap` if that is shorter."""
         return min(clock.at_most(self.gap, "gap"), super().longest_gap(clock))
-
-    @property
-    def drops_runs(self) -> bool:
-        """Always true: a session that is too short contains no longer one."""
-        return True
 
     def rule(self, types: Mapping[str, pa.DataType]) -> BoundRule:
         """Return the rule of runs over no attributes."""

@@ -30,9 +30,9 @@ from windrow.framing.records import (
     open_record,
 )
 from windrow.framing.schemes.base import NULLS, Automaton, Closure, Property, Scheme
-from windrow.framing.schemes.limits import Limits, qualifies
 from windrow.framing.schemes.native import NativeRun
-from windrow.framing.schemes.rules import BoundRule, RuleScheme, begins, joins, judges
+from windrow.framing.schemes.rules.limits import Limits, qualifies
+from windrow.framing.schemes.rules.loop import BoundRule, RuleScheme, begins, joins, judges
 from windrow.framing.schemes.text import text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream
@@ -83,6 +83,7 @@ class Threshold(RuleScheme):
     nulls: str = field(default="false", kw_only=True, metadata=NULLS)
 
     source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.1; Capturing episodes (2012); Framing systems II"
+    drops_runs: ClassVar[bool] = True
     policies: ClassVar[tuple[str, ...]] = ("false", "skip", "break", "error")
 
     def __post_init__(self) -> None:
@@ -119,7 +120,7 @@ class Threshold(RuleScheme):
         if self.segments:
             return frozenset({"disjoint"} if self.needs_closing_row else always | {"partitioning"})
         apart: set[Property] = set() if self.max_gap is not None else {"separated"}
-        return self.properties_within_limits(frozenset(always | apart), are_runs=True)
+        return self.properties_within_limits(frozenset(always | apart))
 
     @property
     def is_run(self) -> bool:
@@ -128,7 +129,7 @@ class Threshold(RuleScheme):
 
     def native_run(self, inputs: Mapping[str, str]) -> NativeRun:
         """Return the runs in which the predicate holds."""
-        return self.limited(NativeRun(hit=inputs["hit"]))
+        return NativeRun(hit=inputs["hit"])
 
     def local_condition(self, extent: Stream) -> Iterable[Label]:
         """Check that all rows satisfy the predicate or, with hysteresis, the first does and none satisfies `close`."""
@@ -158,11 +159,6 @@ class Threshold(RuleScheme):
         """Return which open frames already meet the minimums; off frames always do."""
         sure = super().is_sure(records, clock)
         return sure | (records.label[:, 0] == OFF) if self.segments else sure
-
-    @property
-    def drops_runs(self) -> bool:
-        """Always true: an episode that is too short contains no longer one."""
-        return True
 
     def rule(self, types: Mapping[str, pa.DataType]) -> BoundRule:
         """Return the rule over the predicates."""
@@ -233,6 +229,13 @@ def _joins(rule: Any, memo: Any, label: Any, k: int, i: int, n: int) -> Any:
     return bool(_stays(rule.hit, rule.stop, i))
 
 
+@njit(cache=True, inline="always")
+def _open_segment(records: Records, k: int, g: int, t: Any, label: int) -> None:
+    """Start record `k` with a row of an on or an off segment."""
+    open_record(records, k, g, t)
+    records.label[k, 0] = label
+
+
 @njit(cache=True)
 def _segments(
     batch: Batch, hit: Array, stop: Array, groups: Groups, records: Records, used: int, slots: Array, limits: Limits
@@ -273,8 +276,7 @@ def _segments(
                 if run >= 0:
                     extend_record(records, run, t)
                 else:
-                    open_record(records, used, g, t)
-                    records.label[used, 0] = ON
+                    _open_segment(records, used, g, t, ON)
                     run = used
                     used += 1
                 assign(slots, i, 0, run)
@@ -284,16 +286,14 @@ def _segments(
             elif off >= 0:
                 extend_record(records, off, t)
                 if tail[g] < 0:
-                    open_record(records, used, g, t)
-                    records.label[used, 0] = OFF
+                    _open_segment(records, used, g, t, OFF)
                     records.status[used] = PART
                     records.into[used] = off
                     tail[g] = used
                     used += 1
                 assign(slots, i, 0, tail[g])
             else:
-                open_record(records, used, g, t)
-                records.label[used, 0] = OFF
+                _open_segment(records, used, g, t, OFF)
                 off = used
                 tail[g] = used
                 used += 1

@@ -31,8 +31,8 @@ from typing import NamedTuple
 from windrow.errors import DataError
 from windrow.framing.schemes.base import Scheme
 from windrow.framing.schemes.custom import Custom
-from windrow.framing.schemes.limits import LimitedScheme
 from windrow.framing.schemes.operator import Rule
+from windrow.framing.schemes.rules.limits import LimitedScheme
 from windrow.framing.theory.conditions import select
 from windrow.framing.theory.intervals import Interval, Label, covered, from_the_left, possible_frames
 from windrow.framing.theory.local import Stream, StreamRow, are_close, distance, length

@@ -45,7 +45,7 @@ def why_not_native(request: FrameQuery) -> str | None:
 def native_frames(df: DataFrame, request: FrameQuery, schema: StructType) -> DataFrame:
     """Compute frames with one ROWS window and one aggregation."""
     keys = [f"__{wire.key(i)}" for i in range(len(request.by))]
-    run = request.scheme.native_run(_inputs(request.scheme))
+    run = request.scheme.limited(request.scheme.native_run(_inputs(request.scheme)))
     runs = _runs(_rows(df, request, keys), request, run, keys)
     frames = _summed(runs, request, keys).where(_qualifies(request, run))
     number = F.row_number().over(Window.partitionBy(*keys).orderBy(_RUN)) - 1

@@ -11,9 +11,9 @@ from pyspark.sql.udtf import UserDefinedTableFunction
 
 from windrow.framing.schemes import SCHEME_REGISTRY
 from windrow.spark.arguments import check_spark
-from windrow.spark.modules import import_modules
 from windrow.spark.sessions import check_session
 from windrow.spark.sql.functions import frames_handler, windows_handler
+from windrow.spark.workers.modules import import_modules
 
 __all__ = ["register_sql"]
 

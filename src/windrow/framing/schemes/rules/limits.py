@@ -7,7 +7,7 @@ of "Frames", 2016). Maximal frames that miss it are discarded, minimal frames gr
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,9 @@ class LimitedScheme(Scheme):
         kw_only=True,
         metadata=text_option("whether the row after a frame counts as its end", "{closed,half-open}"),
     )
+
+    drops_runs: ClassVar[bool] = False
+    """Whether a frame that misses a minimum contains no frame that does not, so that it is dropped as a whole."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,13 +91,13 @@ class LimitedScheme(Scheme):
             closure -= {"union", "super-interval"}
         return closure - {"union", "super-interval"} if self.has_maximum else closure
 
-    def properties_within_limits(self, properties: frozenset[Property], *, are_runs: bool) -> frozenset[Property]:
-        """Return what remains of the properties of a framing; `are_runs` if short frames are dropped as a whole.
+    def properties_within_limits(self, properties: frozenset[Property]) -> frozenset[Property]:
+        """Return what remains of the properties of a framing.
 
         Maximums cut frames from the left, and frames with minimums are searched for from the left. The result depends
         on where the stream starts, so the lemmas do not apply.
         """
-        if self.has_maximum or (self.has_minimum and (self.extent == "half-open" or not are_runs)):
+        if self.has_maximum or (self.has_minimum and (self.extent == "half-open" or not self.drops_runs)):
             return properties & {"disjoint"}
         return properties - {"partitioning"} if self.has_minimum else properties
 

@@ -11,7 +11,7 @@ from numba import njit
 
 from windrow.arrays import Array
 from windrow.errors import SpecError, quoted
-from windrow.framing.schemes.rules import adds, begins, is_met, joins, judges
+from windrow.framing.schemes.rules.loop import adds, begins, is_met, joins, judges
 from windrow.rows.checks import check_attribute
 
 EARTH_RADIUS = 6_371_008.8

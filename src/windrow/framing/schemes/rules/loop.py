@@ -55,7 +55,7 @@ from windrow.framing.records import (
     open_record,
 )
 from windrow.framing.schemes.base import Automaton
-from windrow.framing.schemes.limits import LimitedScheme, Limits, is_full, qualifies
+from windrow.framing.schemes.rules.limits import LimitedScheme, Limits, is_full, qualifies
 from windrow.rows.clock import Clock
 
 
@@ -78,11 +78,6 @@ class RuleScheme(LimitedScheme):
     @abstractmethod
     def rule(self, types: Mapping[str, pa.DataType]) -> BoundRule:
         """Return the rule over columns of the given types."""
-
-    @property
-    def drops_runs(self) -> bool:
-        """Whether a frame that misses a minimum contains no frame that does not, so that it is dropped as a whole."""
-        return False
 
     @property
     def searches(self) -> bool:
