@@ -49,6 +49,7 @@ from numba import njit, types
 from numba.extending import overload
 
 from windrow.arrays import Array
+from windrow.jit import INLINED
 from windrow.rows.clock import LARGEST
 
 OPEN, FINAL, DROPPED, PART, WAITING = 0, 1, 2, 3, 4
@@ -117,7 +118,7 @@ class Batch(NamedTuple):
     first: npt.NDArray[np.int64] = _NONE
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, **INLINED)
 def open_record(records: Records, k: int, g: int, t: Any) -> None:
     """Start record `k` with a row of group `g`."""
     records.group[k] = g
@@ -130,14 +131,14 @@ def open_record(records: Records, k: int, g: int, t: Any) -> None:
     records.into[k] = k
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, **INLINED)
 def extend_record(records: Records, k: int, t: Any) -> None:
     """Add a row to record `k`."""
     records.end[k] = t
     records.count[k] += 1
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, **INLINED)
 def close_record(groups: Groups, records: Records, k: int, t: Any) -> None:
     """Make record `k` a frame, ended by the row at `t`, and number it if it has no number yet."""
     g = records.group[k]
@@ -181,19 +182,19 @@ def _distance(later: Any, earlier: Any) -> Any:
     return apart
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, **INLINED)
 def must_cut(batch: Batch, i: int, end: Any, max_gap: Any) -> bool:
     """Return whether row `i` cannot join a frame that ends at `end`: a null breaks it, or the gap is too long."""
     return (batch.breaks.size > 0 and batch.breaks[i]) or distance(batch.on[i], end) > max_gap  # type: ignore[no-any-return]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, **INLINED)
 def is_break(batch: Batch, i: int) -> bool:
     """Return whether row `i` only ends frames and is in none itself."""
     return batch.breaks.size > 0 and batch.breaks[i]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, **INLINED)
 def assign(slots: npt.NDArray[np.int64], i: int, w: int, k: int) -> None:
     """Record that row `i` is in record `k`, if slots are requested."""
     if slots.shape[0]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numba import njit
 
 from windrow.arrays import Array
-from windrow.synopses.jit import INLINED
+from windrow.jit import INLINED
 
 NO_INSTANTS = np.empty(0, np.int64)
 NOW = np.zeros(1, np.int64)

@@ -1,4 +1,4 @@
-"""Compiler options and shared helpers of the synopses' kernels."""
+"""What the kernels of the synopses share."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from windrow.synopses.exact.algebra import WITHOUT_COUNTING
+from windrow.jit import INLINED
 
-INLINED = {**WITHOUT_COUNTING, "forceinline": True}
-"""Options for functions called per value, where passing a state of many arrays would cost more than the call's own
-work.
-"""
 LEAST = int(np.iinfo(np.int64).min)
 
 

@@ -16,10 +16,9 @@ import numpy.typing as npt
 from numba import njit
 
 from windrow.aggregates.values import precedes
+from windrow.jit import WITHOUT_COUNTING
 
 Keys = npt.NDArray[Any]
-WITHOUT_COUNTING = {"_nrt": False}
-"""For loops that allocate nothing and therefore need no reference counting of arrays."""
 
 
 class Summary(NamedTuple):

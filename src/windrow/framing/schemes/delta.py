@@ -20,6 +20,7 @@ from windrow.framing.schemes.text import as_limits, text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import COMPARISONS, Stream
 from windrow.framing.theory.local import distance as plain_distance
+from windrow.jit import INLINED
 from windrow.rows.checks import check_attribute, check_limit
 
 OPERATORS = ("<", "<=", ">", ">=")
@@ -217,13 +218,13 @@ class DeltaRule(NamedTuple):
     inclusive: bool
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, **INLINED)
 def _apart(a: float, b: float) -> float:
     """Return the distance between two values; it is 0 for equal infinities, whose difference would be NaN."""
     return 0.0 if a == b else abs(a - b)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, **INLINED)
 def _moved_over(rule: DeltaRule, memo: Array, k: int, i: int) -> bool:
     """Return whether frame `k`, with row `i` added, has moved past any of its limits."""
     for j in range(rule.limits.size):
@@ -237,7 +238,7 @@ def _moved_over(rule: DeltaRule, memo: Array, k: int, i: int) -> bool:
     return False
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, **INLINED)
 def _note(rule: DeltaRule, memo: Array, k: int, i: int) -> None:
     """Take the values of row `i` into account: the range of frame `k`, or its first value and the one furthest off."""
     for j in range(rule.limits.size):

@@ -36,6 +36,7 @@ from windrow.framing.schemes.rules.loop import BoundRule, RuleScheme, begins, jo
 from windrow.framing.schemes.text import text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream
+from windrow.jit import INLINED
 from windrow.predicates.parse import parse_predicate
 from windrow.rows.clock import Clock
 
@@ -197,13 +198,13 @@ def check_predicate(predicate: Any, option: str) -> None:
 _NO_STOP = np.empty(0, np.bool_)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, **INLINED)
 def _stays(hit: Array, stop: Array, i: int) -> bool:
     """Return whether row `i` keeps an open frame open."""
     return not stop[i] if stop.size else hit[i]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, **INLINED)
 def _opens(hit: Array, stop: Array, i: int) -> bool:
     """Return whether row `i` opens a frame."""
     return hit[i] and not (stop.size and stop[i])
@@ -229,7 +230,7 @@ def _joins(rule: Any, memo: Any, label: Any, k: int, i: int, n: int) -> Any:
     return bool(_stays(rule.hit, rule.stop, i))
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, **INLINED)
 def _open_segment(records: Records, k: int, g: int, t: Any, label: int) -> None:
     """Start record `k` with a row of an on or an off segment."""
     open_record(records, k, g, t)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from windrow.synopses.exact.algebra import WITHOUT_COUNTING
+from windrow.jit import WITHOUT_COUNTING
 from windrow.synopses.total_order import Keys
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from numba import njit
 
 from windrow.aggregates.engine.gk_summary import Summary, answer_ranks, compress, insert_run
+from windrow.jit import INLINED, WITHOUT_COUNTING
 from windrow.synopses.arasu_manku.layout import (
     ALIVE,
     LEVELS,
@@ -23,8 +24,7 @@ from windrow.synopses.arasu_manku.layout import (
     Terms,
 )
 from windrow.synopses.arasu_manku.misra_gries import count_run, keep_most
-from windrow.synopses.exact.algebra import WITHOUT_COUNTING
-from windrow.synopses.jit import INLINED, horizon
+from windrow.synopses.jit import horizon
 from windrow.synopses.total_order import Keys
 
 

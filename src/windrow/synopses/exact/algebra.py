@@ -14,9 +14,8 @@ from numba import njit, types
 from numba.extending import overload
 
 from windrow.aggregates.engine.tags import owner_of
+from windrow.jit import WITHOUT_COUNTING
 
-WITHOUT_COUNTING = {"_nrt": False}
-"""Disables reference counting. Nothing here allocates, and counting would take longer than the work itself."""
 move = njit(**WITHOUT_COUNTING)
 """Compiles a building block of the kernels."""
 

@@ -37,8 +37,8 @@ from typing import Any
 from numba import njit
 from numba.extending import overload
 
+from windrow.jit import WITHOUT_COUNTING
 from windrow.synopses.exact.algebra import (
-    WITHOUT_COUNTING,
     added,
     finished,
     merged,

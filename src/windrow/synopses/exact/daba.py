@@ -29,9 +29,10 @@ import numpy.typing as npt
 from numba import njit
 
 from windrow.aggregates import AggregateFunction
+from windrow.jit import WITHOUT_COUNTING
 from windrow.state.checks import check_that
 from windrow.synopses.costs import PER_VALUE, Complexity
-from windrow.synopses.exact.algebra import WITHOUT_COUNTING, added, merged, move, put_state, state_at
+from windrow.synopses.exact.algebra import added, merged, move, put_state, state_at
 from windrow.synopses.exact.batch_ring import BatchRing
 from windrow.synopses.exact.loop import MOVES, Moves
 from windrow.synopses.exact.ring import HEAD, TAIL, oldest_leaves, ring_size

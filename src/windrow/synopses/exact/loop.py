@@ -19,7 +19,8 @@ import numpy.typing as npt
 from numba import njit
 from numba.extending import overload
 
-from windrow.synopses.exact.algebra import WITHOUT_COUNTING, finished, move, put_state
+from windrow.jit import WITHOUT_COUNTING
+from windrow.synopses.exact.algebra import finished, move, put_state
 
 
 class Span(NamedTuple):

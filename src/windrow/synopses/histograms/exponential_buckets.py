@@ -19,10 +19,10 @@ import numpy as np
 from numba import njit
 
 from windrow.arrays import Array
+from windrow.jit import INLINED, WITHOUT_COUNTING
 from windrow.state.checks import check_indices, check_that
 from windrow.synopses.due import Due, give, is_due
-from windrow.synopses.exact.algebra import WITHOUT_COUNTING
-from windrow.synopses.jit import INLINED, horizon
+from windrow.synopses.jit import horizon
 
 TOTAL, TOP, EARLIEST, HORIZON = range(4)
 """Cursors: all ones in buckets, the level of the oldest bucket (-1: none), the first time ever, the latest time that

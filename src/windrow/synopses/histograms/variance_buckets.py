@@ -33,10 +33,10 @@ import numpy as np
 from numba import njit
 
 from windrow.arrays import Array
+from windrow.jit import INLINED, WITHOUT_COUNTING
 from windrow.state.checks import check_that
 from windrow.synopses.due import Due, give, is_due
-from windrow.synopses.exact.algebra import WITHOUT_COUNTING
-from windrow.synopses.jit import INLINED, horizon
+from windrow.synopses.jit import horizon
 
 Moments: TypeAlias = tuple[float, float, float]
 

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from windrow.jit import WITHOUT_COUNTING
 from windrow.synopses.due import Due, give, is_due
-from windrow.synopses.exact.algebra import WITHOUT_COUNTING, move
+from windrow.synopses.exact.algebra import move
 from windrow.synopses.jit import horizon
 from windrow.synopses.quantiles.ranks import place_of
 

@@ -24,13 +24,13 @@ from numba import njit
 from windrow.aggregates import AggregateFunction
 from windrow.arrays import Array
 from windrow.errors import SpecError
+from windrow.jit import INLINED, WITHOUT_COUNTING
 from windrow.state.checks import check_indices
 from windrow.synopses.base import EXACT, Accuracy, Retention
 from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Elements
-from windrow.synopses.exact.algebra import WITHOUT_COUNTING
-from windrow.synopses.jit import INLINED, horizon
+from windrow.synopses.jit import horizon
 from windrow.synopses.samples.base import Sample, is_quantile
 from windrow.synopses.samples.check import check_links
 from windrow.synopses.samples.random import below, uniform

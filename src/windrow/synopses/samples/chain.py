@@ -21,13 +21,12 @@ from numba import njit
 
 from windrow.aggregates import AggregateFunction
 from windrow.arrays import Array
+from windrow.jit import INLINED, WITHOUT_COUNTING
 from windrow.state.checks import check_that
 from windrow.synopses.base import RetentionKind
 from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Elements
-from windrow.synopses.exact.algebra import WITHOUT_COUNTING
-from windrow.synopses.jit import INLINED
 from windrow.synopses.samples.base import Sample, is_quantile
 from windrow.synopses.samples.check import check_filled, check_rings
 from windrow.synopses.samples.random import Random, below, failures, uniform

@@ -17,12 +17,12 @@ from numba import njit
 
 from windrow.aggregates import AggregateFunction
 from windrow.arrays import Array
+from windrow.jit import INLINED, WITHOUT_COUNTING
 from windrow.synopses.base import Accuracy, Retention
 from windrow.synopses.costs import Complexity
 from windrow.synopses.due import Due, is_due
 from windrow.synopses.estimator import Elements
-from windrow.synopses.exact.algebra import WITHOUT_COUNTING
-from windrow.synopses.jit import INLINED, horizon
+from windrow.synopses.jit import horizon
 from windrow.synopses.samples.base import Sample, is_quantile, sample_size
 from windrow.synopses.samples.chain import unrolled
 from windrow.synopses.samples.check import check_filled, check_rings

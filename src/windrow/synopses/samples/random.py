@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from windrow.synopses.jit import INLINED
+from windrow.jit import INLINED
 
 Random: TypeAlias = npt.NDArray[np.uint64]
 

@@ -17,9 +17,8 @@ import numpy as np
 from numba import njit
 
 from windrow.arrays import Array
-from windrow.synopses.exact.algebra import WITHOUT_COUNTING
+from windrow.jit import INLINED, WITHOUT_COUNTING
 from windrow.synopses.histograms.variance_buckets import combine
-from windrow.synopses.jit import INLINED
 from windrow.synopses.samples.sorting import put_in, sort, take_out
 
 SIZE, MARKED, ORDERED, GONE, COME = range(5)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from numba import njit
 
 from windrow.arrays import Array
-from windrow.synopses.exact.algebra import WITHOUT_COUNTING
-from windrow.synopses.jit import INLINED
+from windrow.jit import INLINED, WITHOUT_COUNTING
 
 
 @njit(cache=True, **INLINED)

@@ -8,9 +8,10 @@ import numpy as np
 from numba import njit
 
 from windrow.arrays import Array
+from windrow.jit import INLINED
 from windrow.synopses.due import Due, give
 from windrow.synopses.histograms.exponential_buckets import Buckets, estimate, expire, has_room, insert
-from windrow.synopses.jit import INLINED, horizon
+from windrow.synopses.jit import horizon
 from windrow.synopses.samples.random import Random
 from windrow.synopses.samples.slots import SIZE, Slots, moments, quantile
 

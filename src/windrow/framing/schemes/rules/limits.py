@@ -18,6 +18,7 @@ from windrow.framing.records import Records, distance
 from windrow.framing.schemes.base import Closure, Property, Scheme
 from windrow.framing.schemes.native import NativeRun
 from windrow.framing.schemes.text import duration_option, text_option
+from windrow.jit import INLINED
 from windrow.rows.checks import check_count, check_duration
 from windrow.rows.clock import LARGEST, Clock
 from windrow.rows.duration import Duration, to_clock
@@ -149,14 +150,14 @@ class Limits(NamedTuple):
     half_open: bool
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, **INLINED)
 def is_full(records: Records, k: int, t: Any, limits: Limits) -> bool:
     """Return whether frame `k` would exceed a maximum with a row at `t`."""
     too_long = distance(t, records.start[k]) > limits.max_duration
     return records.count[k] >= limits.max_count or too_long  # type: ignore[no-any-return]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, **INLINED)
 def qualifies(records: Records, k: int, t: Any, limits: Limits) -> bool:
     """Return whether frame `k`, which ends because of what comes at `t`, meets the minimums."""
     last = t if limits.half_open else records.end[k]

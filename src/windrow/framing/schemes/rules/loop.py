@@ -19,9 +19,9 @@ row, and the search resumes with the next one, along the rows of the same group:
     frame from b               [b  c] d              d does not join: too short, leave out b
     frame from c                  [c  d  e  f]       long enough: certain to be a frame
 
-Everything that the loop calls per row is inlined (`inline="always"`), and the loop counts no references (`_nrt=False`,
-it allocates nothing). Otherwise numba counts references to the arrays of every tuple that it passes on, for each row,
-and the loop takes two to five times as long.
+Everything that the loop calls per row is inlined (`INLINED`), and counts no references, as it allocates nothing.
+Otherwise numba counts references to the arrays of every tuple that it passes on, for each row, and the loop takes two
+to five times as long.
 
 Where frames are runs of one label, a shorter run cannot reach further, so a run that misses a minimum is dropped as a
 whole (`drops_runs`). Otherwise the rows of a frame that may still miss a minimum are held between batches: see
@@ -56,6 +56,7 @@ from windrow.framing.records import (
 )
 from windrow.framing.schemes.base import Automaton
 from windrow.framing.schemes.rules.limits import LimitedScheme, Limits, is_full, qualifies
+from windrow.jit import INLINED, WITHOUT_COUNTING
 from windrow.rows.clock import Clock
 
 
@@ -116,7 +117,7 @@ def judges(function: Any, kind: type) -> Callable[[Any], Any]:
     """Return a decorator that makes a function the implementation of another one for rules of one kind."""
 
     def register(implementation: Any) -> Any:
-        @overload(function, strict=False, inline="always")
+        @overload(function, strict=False, jit_options=INLINED)
         def choose(rule: Any, *_: Any) -> Any:
             chosen = isinstance(rule, numba_types.BaseNamedTuple) and rule.instance_class is kind
             return implementation if chosen else None
@@ -146,7 +147,7 @@ def is_met(rule: Any, memo: Any, label: Any, k: int, i: int, n: int) -> Any:
     raise NotImplementedError("only for compiled code")
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, **WITHOUT_COUNTING)
 def _maximal(rule: Any, batch: Batch, limits: Limits, groups: Groups, records: Records, used: int, slots: Array) -> int:
     searches = batch.following.size > 0
     memo, label = records.memo, records.label
@@ -180,7 +181,7 @@ def _maximal(rule: Any, batch: Batch, limits: Limits, groups: Groups, records: R
     return used
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, **WITHOUT_COUNTING)
 def _restarts(rule: Any, batch: Batch, limits: Limits, records: Records, k: int, i: int, slots: Array) -> bool:
     """Restart frame `k` at the first of its later rows from which a frame reaches row `i`; return whether there is one.
 
@@ -210,7 +211,7 @@ def _restarts(rule: Any, batch: Batch, limits: Limits, records: Records, k: int,
     return False
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, **WITHOUT_COUNTING)
 def _minimal(rule: Any, batch: Batch, limits: Limits, groups: Groups, records: Records, used: int, slots: Array) -> int:
     memo, label = records.memo, records.label
     for i in range(batch.on.size):
