@@ -48,6 +48,7 @@ Defined = Callable[[list[Any]], Any]
 
 @each_definition
 @each_type
+@FEWER
 @given(data=st.data())
 def test_the_result_is_that_of_plain_python(
     make: Make, defined: Defined, pool: tuple[pa.DataType, list[Any]], data: st.DataObject
@@ -145,6 +146,7 @@ class Model:
 
 @each_definition
 @pytest.mark.parametrize("pool", [POOLS["text"], POOLS["decimal"]], ids=["text", "decimal"])
+@FEWER
 @given(data=st.data())
 def test_states_that_are_changed_moved_and_saved(
     make: Make, defined: Defined, pool: tuple[pa.DataType, list[Any]], data: st.DataObject

@@ -90,7 +90,7 @@ def test_answers_are_those_of_recomputation(
 @pytest.mark.parametrize(
     ("kind", "aggregate"),
     [
-        *((kind, wr.sum("x")) for kind in ALGEBRAIC),
+        *(long(kind, wr.sum("x")) if kind is FiBA else (kind, wr.sum("x")) for kind in ALGEBRAIC),
         *((kind, wr.last("x")) if kind is TwoStacks else long(kind, wr.last("x")) for kind in ALGEBRAIC),
     ],
     ids=lambda value: getattr(value, "__name__", repr(value)),
