@@ -202,6 +202,8 @@ def test_rows_that_come_in_order_need_no_watermark_and_no_time(landing, tmp_path
     assert bounds(rows_in(tmp_path / "jams")) == CLOSED
     assert main([*line, "--ordered", "--explain"]) == 0
     assert capsys.readouterr().out.startswith("plan: stream")
+    assert main([*line, "--delay", "2", "--fragments-every", "10", "--explain"]) == 0
+    assert "newest row of their group (delay=2)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

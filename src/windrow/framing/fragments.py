@@ -92,10 +92,10 @@ class FragmentFramer(Framer):
         values = [*rows.values, on, Values(np.zeros(n, np.int64), ALL_VALID), _nothing(n)]
         return super().process(RowBatch(rows.group, rows.on, rows.inputs, values))
 
-    def ended(self, frames: Frames) -> Fragments:
-        """Return the last fragments of frames that ended."""
+    def ended(self, frames: Frames, *, final: bool = True) -> Fragments:
+        """Return the last fragments of frames that ended or, unless `final`, others of open ones."""
         *results, start, count, fragment = frames.aggregates
-        return Fragments(replace(frames, aggregates=tuple(results)), start, count, fragment.fill_null(0), final=True)
+        return Fragments(replace(frames, aggregates=tuple(results)), start, count, fragment.fill_null(0), final)
 
     def report(self) -> Fragments:
         """Return the new fragments of open frames that are certain to qualify, and number these frames."""
@@ -112,15 +112,19 @@ class FragmentFramer(Framer):
             accumulator.finish(states.take(reported))
             for accumulator, states in zip(self.accumulators, self.states, strict=True)
         )
-        pieces = replace(self.ended(Frames(records, results, np.zeros(reported.size, np.bool_))), final=False)
+        pieces = self.ended(Frames(records, results, np.zeros(reported.size, np.bool_)), final=False)
         self._restart(reported, pieces.fragment.to_numpy(zero_copy_only=False) + 1)
         return pieces
 
     def _restart(self, records: npt.NDArray[np.int64], fragments: npt.NDArray[np.int64]) -> None:
         for place in (START, COUNT, FRAGMENT):
             self.states[place].put(records, self.accumulators[place].empty(records.size))
-        numbers = np.column_stack([np.ones_like(fragments), fragments])
-        self.states[FRAGMENT].put(records, States(np.ones_like(fragments), numbers))
+        self.states[FRAGMENT].put(records, fragment_numbers(fragments))
+
+
+def fragment_numbers(numbers: npt.NDArray[np.int64]) -> States:
+    """Return states of the hidden aggregate `FRAGMENT` with the given numbers."""
+    return States(np.ones_like(numbers), np.column_stack([np.ones_like(numbers), numbers]))
 
 
 def _nothing(n: int) -> Values:

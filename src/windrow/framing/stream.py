@@ -21,6 +21,7 @@ from windrow.framing.fragments import FRAGMENT, FragmentFramer, Fragments
 from windrow.framing.framer import Frames, latest_rows
 from windrow.framing.query import FrameQuery, frames_table
 from windrow.framing.records import OPEN
+from windrow.framing.schedule import ScheduledFramer
 from windrow.framing.state import pack_entries, unpack_entries
 from windrow.rows import wire
 from windrow.rows.arrivals import Arrivals
@@ -45,6 +46,8 @@ class StreamPlan(BucketPlan[FrameQuery]):
     """A frame query on a stream: how its rows are read and how its frames are reported."""
 
     fragments: bool = False
+    every: int | float | None = None
+    """The multiples of `on` at which fragments are cut; None if each step cuts them."""
 
     kind: ClassVar[str] = KIND
     version: ClassVar[int] = VERSION
@@ -57,7 +60,8 @@ class StreamPlan(BucketPlan[FrameQuery]):
     @property
     def fingerprint(self) -> dict[str, Any]:
         """Everything that a saved state depends on; a state is only valid for an equal fingerprint."""
-        return {"scheme": self.request.scheme.fingerprint, **super().fingerprint, "fragments": self.fragments}
+        fragments = self.fragments if self.every is None else str(self.every)
+        return {"scheme": self.request.scheme.fingerprint, **super().fingerprint, "fragments": fragments}
 
 
 @dataclass
@@ -70,9 +74,11 @@ class StreamFramer:
     def __post_init__(self) -> None:
         request = self.plan.request
         self.reader = Reader(request, self.plan.layout)
-        self.framer = FragmentFramer(request.scheme, request.clock, request.types, list(request.agg.values()))
+        arguments = (request.scheme, request.clock, request.types, list(request.agg.values()))
+        every = self.plan.every
+        self.framer = FragmentFramer(*arguments) if every is None else ScheduledFramer(*arguments, every)
         self.framer.directory = self.reader.directory
-        self.arrivals = Arrivals(self.reader, self.shelf, self.plan.ordered)
+        self.arrivals = Arrivals(self.reader, self.shelf, self.plan.ordered, delay=self.plan.delay)
         self.memory = Memory(self.arrivals, self.plan.keep_groups, self._adopt, _idle)
         self._unreported: pa.Table | None = None
         """The punctuation of the last step, or None before the first."""
@@ -82,10 +88,10 @@ class StreamFramer:
         """Take in new rows and advance to the watermark; return rows of the result and the late rows."""
         arrived = list(arrived)
         self._punctuated = False
-        if self.plan.ordered:
+        if self.plan.per_group:
             self.memory.recall(arrived)
         due, late = self.arrivals.take(arrived, watermark)
-        if self.plan.ordered:
+        if self.plan.per_group:
             return self._frame(due, None), late
         self.memory.recall(due, watermark)
         return [] if watermark is None else self._frame(due, watermark), late
@@ -97,6 +103,8 @@ class StreamFramer:
 
     def next_event(self) -> int | None:
         """Return the watermark at which work is due even if no row arrives, or None."""
+        if self.plan.per_group:
+            return None
         events = [self.arrivals.waiting.first, self.memory.store.due]
         busy, latest = self.framer.latest()
         if self._gap is not None and busy.size:
@@ -144,7 +152,7 @@ class StreamFramer:
         """The longest gap within a frame if the watermark alone can show that it is over, else None."""
         request = self.plan.request
         gap = request.scheme.longest_gap(request.clock)
-        waits = self.plan.ordered or request.scheme.needs_closing_row
+        waits = self.plan.per_group or request.scheme.needs_closing_row
         return None if waits or gap >= LARGEST else int(gap)
 
     def _frame(self, due: list[pa.Table], watermark: int | None) -> list[pa.Table]:
@@ -156,7 +164,10 @@ class StreamFramer:
         if watermark is not None and self._gap is not None:
             done.append(self._cut_gaps(watermark, self._gap))
         tables = [self._table(self.framer.ended(frames)) for frames in done if len(frames)]
-        if self.plan.fragments:
+        if self.plan.every is not None:
+            # The pieces of a frame come before its end.
+            tables.insert(0, self._table(self.framer.report()))
+        elif self.plan.fragments:
             tables.append(self._table(self.framer.report()))
         return [table for table in tables if table.num_rows]
 
@@ -216,7 +227,7 @@ class StreamFramer:
             # A gap that would end after the last representable instant never ends.
             due[busy] = np.minimum(latest, NO_EVENT - self._gap) + self._gap
         parts = [open_frames, rows] if self.framer.automaton.searches else [open_frames]
-        return columns, parts, needed | self.plan.ordered, due
+        return columns, parts, needed | self.plan.per_group, due
 
     def _adopt(self, entries: Entries, codes: Codes) -> None:
         with reading():

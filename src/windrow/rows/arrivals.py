@@ -1,4 +1,7 @@
-"""The arriving rows of a stream in one bucket of groups: late rows, rows that wait for the watermark, and due rows."""
+"""The arriving rows of a stream in one bucket of groups: late rows, rows that wait, and due rows.
+
+Rows wait for the watermark, or for newer rows of their own group (`rows/own_order.py`). In an ordered stream, none do.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.rows.own_order import OwnOrder
 from windrow.rows.query import Reader, RowBatch
 from windrow.rows.waiting import Shelf, TimedShelf
 
 WHOLE = "whole"
 """The column that holds the whole row if late rows are returned; it is never buffered."""
+LAST, NEWEST = "last", "newest"
+"""The columns of a stored group with the `on` of its last due row, and of the newest row that has arrived."""
 
 
 @dataclass
@@ -36,6 +42,8 @@ class Arrivals:
     """Whether the rows of each group arrive in order. All rows except out-of-order ones are then due immediately."""
     waits: bool = True
     """Whether rows are due when the watermark passes them, instead of on arrival."""
+    delay: int | float | None = None
+    """How much newer a row of the same group must be for a row to be due; None if the watermark decides."""
     watermark: int | None = None
     """Rows up to this instant were already due; any that still arrive are late. None before the first watermark."""
     counts: Counts = field(default_factory=Counts)
@@ -44,9 +52,15 @@ class Arrivals:
         self.last: npt.NDArray[Any] = np.empty(0, self.reader.request.clock.dtype)
         """The `on` of the last due row per group."""
         self.newest: Any = None
-        """The greatest `on` in an ordered stream; None before the first row."""
+        """The greatest `on` of a due row if groups have their own order; None before the first row."""
         query = self.reader.request
         self.waiting = TimedShelf(self.shelf, query.clock, self.reader.layout.on, tuning=query.tuning)
+        self.own_order = None if self.delay is None else OwnOrder(self.reader, self.waiting, self.delay)
+
+    @property
+    def per_group(self) -> bool:
+        """Whether each group progresses by its own rows, rather than all groups by the watermark."""
+        return self.ordered or self.delay is not None
 
     def take(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
         """Take in new rows, advance to the watermark, and return the due rows and the late rows."""
@@ -57,6 +71,8 @@ class Arrivals:
             self.counts.late += too_late.num_rows
             fresh.append(on_time.drop_columns(WHOLE) if WHOLE in on_time.column_names else on_time)
             late.append(too_late)
+        if self.own_order is not None:
+            return self._counted(self.own_order.take(fresh)), late
         due = self.waiting.passed(fresh, watermark) if self.waits and not self.ordered else fresh
         if watermark is not None and not self.ordered:
             self.watermark = watermark
@@ -73,14 +89,17 @@ class Arrivals:
 
     @property
     def time(self) -> Any:
-        """The progress of the bucket: the watermark, or the latest row if the stream is ordered. None at the start."""
-        return self.newest if self.ordered else self.watermark
+        """The progress of the bucket: the watermark, or the latest due row if groups have their own order.
+
+        None at the start.
+        """
+        return self.newest if self.per_group else self.watermark
 
     def met(self, rows: RowBatch) -> None:
         """Record the last row of each group."""
         self.grow()
         np.maximum.at(self.last, rows.group, rows.on)
-        if self.ordered and rows.on.size:
+        if self.per_group and rows.on.size:
             latest = rows.on.max().item()
             self.newest = latest if self.newest is None else max(self.newest, latest)
 
@@ -89,6 +108,30 @@ class Arrivals:
         more = len(self.reader.directory) - self.last.size
         lowest = self.reader.request.clock.lowest
         self.last = np.concatenate([self.last, np.full(more, lowest, self.last.dtype)])
+        if self.own_order is not None:
+            self.own_order.grow()
+
+    # The state of each group.
+
+    def columns(self, codes: npt.NDArray[np.int64]) -> dict[str, Any]:
+        """Return how far these groups have got, for the store."""
+        self.grow()
+        columns = {LAST: self.last[codes]}
+        return columns if self.own_order is None else columns | {NEWEST: self.own_order.newest[codes]}
+
+    def adopt(self, groups: pa.Table, codes: npt.NDArray[np.int64]) -> None:
+        """Take over stored groups, which have the given codes."""
+        self.grow()
+        self.last[codes] = groups[LAST].to_numpy()
+        if self.own_order is not None:
+            self.own_order.newest[codes] = groups[NEWEST].to_numpy()
+
+    def has_waiting(self, groups: pa.Table) -> npt.NDArray[np.bool_]:
+        """Return which stored groups are known to have buffered rows: those whose newest row has not been due."""
+        if self.own_order is None:
+            return np.zeros(len(groups), np.bool_)
+        waits: npt.NDArray[np.bool_] = groups[NEWEST].to_numpy() > groups[LAST].to_numpy()
+        return waits
 
     # The state, except for the shelf and the state of each group: a summary, and an index of the buffered rows.
 
@@ -103,11 +146,15 @@ class Arrivals:
 
     def _late(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
         on = self.waiting.instants(table)
-        if self.ordered:
+        if self.per_group:
             by = self.reader.layout.by
             group = self.reader.directory.encode([table.column(name) for name in by], table.num_rows)
             self.grow()
-            late = on < self.last[group]
+            last = self.last[group]
+            late = on < last
+            if self.own_order is not None:
+                # Rows with equal `on` have an order too, so what has been framed cannot be joined by another.
+                late |= (on == last) & (last > self.reader.request.clock.lowest)
         elif self.watermark is None:
             return table, table.slice(0, 0)
         else:

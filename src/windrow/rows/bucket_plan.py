@@ -26,6 +26,8 @@ class BucketPlan(Generic[Q]):
     """Whether the rows of each group arrive in order."""
     keep_groups: int | float | None = None
     """How long after its last row a group with nothing open is forgotten; None for never."""
+    delay: int | float | None = None
+    """How much newer a row of the same group must be for a row to be due; None if the watermark decides."""
 
     kind: ClassVar[str]
     """The kind of state that a saved bucket has in its header."""
@@ -36,8 +38,16 @@ class BucketPlan(Generic[Q]):
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """Everything that a saved state depends on; a state is only valid for an equal fingerprint."""
-        return {**self.request.roles.fingerprint, "ordered": self.ordered}
+        """Everything that a saved state depends on; a state is only valid for an equal fingerprint.
+
+        The delay itself may change: what has been framed, not the delay, decides which rows are late.
+        """
+        return {**self.request.roles.fingerprint, "ordered": self.ordered if self.delay is None else "by delay"}
+
+    @property
+    def per_group(self) -> bool:
+        """Whether each group progresses by its own rows, rather than all groups by the watermark."""
+        return self.ordered or self.delay is not None
 
     def save(
         self, arrivals: Arrivals, tables: Iterable[pa.Table], types: Mapping[str, pa.DataType] | None = None

@@ -99,6 +99,20 @@ class Clock:
         far: npt.NDArray[np.bool_] = np.where(later > earlier, (apart >= length) | (apart < 0), length <= 0)
         return far
 
+    def exceeds(self, later: npt.NDArray[Any], earlier: npt.NDArray[Any], length: int | float) -> npt.NDArray[np.bool_]:
+        """Return which pairs of `on` are more than `length` apart.
+
+        >>> clock = Clock.of(pa.int64(), "t")
+        >>> clock.exceeds(np.array([5, 6, 1]), np.array([1, 1, 6]), 4).tolist()
+        [False, True, False]
+        """
+        if self.dtype == np.int64:
+            most = int(min(length, LARGEST))
+            return self.reaches(later, earlier, most + 1) if most < LARGEST else np.zeros(later.size, np.bool_)
+        with np.errstate(invalid="ignore"):
+            far: npt.NDArray[np.bool_] = (later > earlier) & (later - earlier > length)
+        return far
+
     def at_least(self, duration: Duration | None, option: str) -> int | float:
         """Return the least difference of two `on` that reaches a duration; zero if it is None."""
         if duration is None:

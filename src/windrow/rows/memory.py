@@ -10,14 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.rows import wire
-from windrow.rows.arrivals import Arrivals
+from windrow.rows.arrivals import LAST, Arrivals
 from windrow.rows.group_store import DUE, GONE, HASH, NO_EVENT, Codes, Entries, GroupStore, forgotten, hashes_of
 from windrow.rows.groups import Directory
 from windrow.rows.query import Reader
 
 Flags = npt.NDArray[np.bool_]
-LAST = "last"
-"""The column with the `on` of a group's last row."""
 
 
 class Returning:
@@ -121,8 +119,7 @@ class Memory:
         fresh = fresh[~self.expired(entries.take(fresh), returning)]
         if fresh.size:
             returned = entries.take(fresh)
-            self.arrivals.grow()
-            self.arrivals.last[codes[fresh]] = returned.groups[LAST].to_numpy()
+            self.arrivals.adopt(returned.groups, codes[fresh])
             self._adopt(returned, codes[fresh])
 
     def _loaded(self) -> int:
@@ -137,7 +134,7 @@ class Memory:
         """Return which entries belong to groups that can be forgotten: idle ones whose last row is `keep` ago.
 
         For a group that returns, the time of its first new row counts. The watermark may have passed that row already;
-        the latest row of an ordered stream may be an earlier one.
+        without a watermark, the latest row of the bucket may be an earlier one. Groups with buffered rows stay.
         """
         clock, time = self.arrivals.reader.request.clock, self.arrivals.time
         last = entries.groups[LAST].to_numpy()
@@ -146,8 +143,8 @@ class Memory:
         now = np.full(last.size, time, clock.dtype)
         if returning is not None:
             first = returning.first_rows(entries.groups, otherwise=now)
-            now = np.maximum(now, first) if self.arrivals.ordered else np.minimum(now, first)
-        return clock.reaches(now, last, self.keep) & self._idle(entries)
+            now = np.maximum(now, first) if self.arrivals.per_group else np.minimum(now, first)
+        return clock.reaches(now, last, self.keep) & self._idle(entries) & ~self.arrivals.has_waiting(entries.groups)
 
     def write(self, entries_of: Callable[[Codes], tuple[Mapping[str, Any], Sequence[pa.Table], Flags, Codes]]) -> None:
         """Write the groups that were touched.
@@ -156,13 +153,12 @@ class Memory:
         when each is due.
         """
         self._grow()
-        self.arrivals.grow()
         codes = np.flatnonzero(self._touched)
         columns, parts, needed, due = entries_of(codes)
         keys = [key.take(pa.array(codes)) for key in self.directory.keys()]  # noqa: SIM118 - it is not a dictionary
         groups = {wire.key(i): key for i, key in enumerate(keys)}
         groups |= {HASH: hashes_of(keys, codes.size), DUE: np.where(needed, due, NO_EVENT), GONE: ~needed}
-        groups |= {LAST: self.arrivals.last[codes], **columns}
+        groups |= {**self.arrivals.columns(codes), **columns}
         entries = Entries(pa.table(groups), tuple(parts))
         if self.keep is not None:
             needed = needed & ~self.expired(entries)

@@ -16,7 +16,7 @@ from windrow.spark.plans.choice import PlanChoice, held_values
 from windrow.spark.resolve.windows import AUTO
 from windrow.spark.sliding import Using, Windows, plan_slide
 from windrow.spark.sources.parquet import ParquetSource
-from windrow.spark.streams.options import StreamOptions
+from windrow.spark.streams.options import AHEAD, StreamOptions
 from windrow.windows import Window
 
 
@@ -30,7 +30,7 @@ def explain(
     order_by: str | Sequence[str] | None = None,
     nulls_on: str = "error",
     plan: str = "auto",
-    fragments: bool = False,
+    fragments: bool | Duration = False,
     empty: bool = False,
     only_changed: bool = False,
     using: Using = AUTO,
@@ -39,6 +39,8 @@ def explain(
     buckets: int | None = None,
     flush: str | None = None,
     keep_groups: Duration | None = None,
+    delay: Duration | None = None,
+    ahead: Duration | None = AHEAD,
 ) -> PlanChoice:
     """Return the plan that `frames` (for a scheme) or `slide` (for windows) would run with these arguments, and why.
 
@@ -64,12 +66,12 @@ def explain(
     plan: native
       - panes of 5 units of 'minute', aggregated by Catalyst and combined by the compiled kernel
     """
-    options = StreamOptions(fragments, ordered, late, buckets, flush, keep_groups)
+    options = StreamOptions(fragments, ordered, late, buckets, flush, keep_groups, None, delay, ahead)
     common = (on, by, agg, order_by, nulls_on, plan)
     if not isinstance(what, Scheme):
         if not isinstance(what, Window | Sequence | Mapping) or isinstance(what, str | bytes):
             raise SpecError(f"what: expected a framing scheme or windows, got {quoted(what)}")
-        if fragments:
+        if fragments is not False:
             raise UnsupportedError("fragments=True applies only to frames; use emit= to report windows early")
         return plan_slide(source, what, *common, empty, only_changed, using, options)[0]
     for option, value in (("empty", empty), ("only_changed", only_changed)):

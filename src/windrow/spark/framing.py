@@ -26,7 +26,7 @@ from windrow.spark.resolve.nulls import settle_nulls, settle_scanned
 from windrow.spark.resolve.predicates import check_condition
 from windrow.spark.sources.parquet import ParquetSource, check_files
 from windrow.spark.streams.operator import stream_frames, stream_schema
-from windrow.spark.streams.options import StreamOptions, check_stream
+from windrow.spark.streams.options import AHEAD, StreamOptions, check_stream
 
 
 def frames(
@@ -39,13 +39,15 @@ def frames(
     order_by: str | Sequence[str] | None = None,
     nulls_on: str = "error",
     plan: str = "auto",
-    fragments: bool = False,
+    fragments: bool | Duration = False,
     ordered: bool = False,
     late: str = "drop",
     buckets: int | None = None,
     flush: str | None = None,
     keep_groups: Duration | None = None,
     initial: DataFrame | None = None,
+    delay: Duration | None = None,
+    ahead: Duration | None = AHEAD,
 ) -> DataFrame:
     """Segment each group's rows into frames whose bounds come from the data.
 
@@ -54,6 +56,7 @@ def frames(
     source
         A DataFrame, batch or streaming, or Parquet files opened with `wr.parquet`, which are framed without a sort or a
         shuffle where possible. A stream needs a watermark on `on`: rows are framed once the watermark has passed them.
+        With `delay` or `ordered`, it needs none.
     scheme
         How frames start and end, e.g. `wr.Threshold("speed < 40", min_duration="3 minutes")`.
     on
@@ -70,8 +73,10 @@ def frames(
         `"auto"` (default: the fastest plan that applies), `"native"`, `"shuffle"` or `"scan"`. Streams have only one
         plan.
     fragments
-        Streams only. Whenever the stream makes progress, also emit the new part of every open frame that is already
-        certain to qualify.
+        Streams only. With True, whenever the stream makes progress, also emit the new part of every open frame that is
+        already certain to qualify. With a duration such as `"1 minute"`, or a number if `on` is a number, cut the parts
+        at its multiples, so that they do not depend on batches: the first part ends with the row that makes the frame
+        certain to qualify, and a row exactly on a multiple belongs to the next part.
     ordered
         Streams only. Promise that each group's rows arrive in order, so they can be framed immediately. A row that
         breaks the promise is late. `on` needs no watermark and may have any of the types above.
@@ -84,7 +89,7 @@ def frames(
     flush
         Streams only. The checkpoint location of a finished query with the same arguments, such as a bounded replay. The
         result is then a table of the remaining frames: those of rows still buffered for the watermark, and those that
-        were open. The checkpoint is only read. With `fragments=True`, a frame whose rows have all been emitted ends
+        were open. The checkpoint is only read. With `fragments`, a frame whose rows have all been emitted ends
         with a row whose `count` is 0 and whose `start` and `end` are null.
     keep_groups
         Streams only. How long to remember a group without an open frame after its last row, e.g. `"1 day"`, by the
@@ -94,6 +99,15 @@ def frames(
     initial
         Streams only. The state of a stopped query, as returned by `wr.migrate`, for a query with a new checkpoint to
         start from.
+    delay
+        Streams only. Put each group in order by its own newest row instead of by a watermark: a row is framed once its
+        group has a row that is more than `delay` newer, e.g. `"30 seconds"`, or a number if `on` is a number. A row at
+        or before the last one framed in its group is late. A slow group, or one with a row from the future, does not
+        affect the others. The value may change between restarts.
+    ahead
+        With `delay=` only. Rows further ahead of the clock are held back: dropped, and counted as `held` in
+        `observedMetrics`. `"1 hour"` by default; None lets all rows pass. Dates and timestamps without a time zone are
+        compared with the clock of the session's time zone; numbers are not compared with any clock.
 
     Returns
     -------
@@ -101,7 +115,7 @@ def frames(
     first and last row), `closed_at` (`on` of the row that ended it; null if the data ended first), `count` (number of
     rows), `complete`, the columns that the scheme adds, and the aggregates.
 
-    A streaming result adds `fragment` and `final`. Without `fragments=True` they are 0 and true. With it, each frame is
+    A streaming result adds `fragment` and `final`. Without `fragments` they are 0 and true. With it, each frame is
     emitted as disjoint pieces, in order and with increasing `fragment`; the last one has `final=True`. `start`, `end`
     and `count` describe the piece, while the aggregates cover the frame up to its end. If a frame ends without another
     row, its last piece has a `count` of 0 and a null `start` and `end`. In a stream, a frame ended by a gap has no
@@ -126,7 +140,7 @@ def frames(
     +-----+-----+---+---------+-----+--------+-------+
     <BLANKLINE>
     """
-    options = StreamOptions(fragments, ordered, late, buckets, flush, keep_groups, initial)
+    options = StreamOptions(fragments, ordered, late, buckets, flush, keep_groups, initial, delay, ahead)
     return plan_frames(source, scheme, on, by, agg, order_by, nulls_on, plan, options)[1]
 
 
@@ -181,9 +195,11 @@ def _streamed(
 ) -> tuple[PlanChoice, DataFrame]:
     check_stream(df, request, options)
     schema = stream_schema(schema, df, request, options)
-    order = (
-        "arrive in order (ordered=True)" if options.ordered else f"are put in order by the watermark of {request.on!r}"
-    )
+    order = f"are put in order by the watermark of {request.on!r}"
+    if options.ordered:
+        order = "arrive in order (ordered=True)"
+    elif options.delay is not None:
+        order = f"are put in order by the newest row of their group (delay={options.delay!r})"
     reason = f"a stream: rows {order} and are framed by the compiled kernel, with state per bucket of groups"
     return PlanChoice("stream", (reason,)), stream_frames(df, request, schema, options, nulls_on)
 

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import count
-
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 from pyspark.sql.types import TimestampType
 
 from windrow.errors import SpecError, TypeMismatchError
-from windrow.rows.clock import LARGEST
-from windrow.rows.duration import Duration, to_clock
+from windrow.rows.duration import Duration
 from windrow.spark.arguments import check_dataframe, check_switch
 from windrow.spark.resolve.columns import Columns, column
-from windrow.spark.streams.options import has_watermark
-
-AHEAD = "1 hour"
-"""How far ahead of the clock a timestamp may be before its row is held back."""
-
-_guards = count(1)
+from windrow.spark.streams.future import divided, is_ahead
+from windrow.spark.streams.options import AHEAD, has_watermark
 
 
 def guard(stream: DataFrame, *, on: str, ahead: Duration = AHEAD, held: bool = False) -> DataFrame:
@@ -72,16 +64,4 @@ def guard(stream: DataFrame, *, on: str, ahead: Duration = AHEAD, held: bool = F
             f"on: column {field.name!r} already has a watermark, which a row from the future has moved by now; call "
             f"wr.guard before withWatermark"
         )
-    too_far = _is_ahead(column(field.name), ahead)
-    name = f"windrow guard {next(_guards)}"
-    observed = stream.observe(name, F.count_if(too_far).alias("held"))
-    return observed.where(too_far if held else ~too_far)
-
-
-def _is_ahead(on: Column, ahead: Duration) -> Column:
-    """Return whether a timestamp is too far ahead of the clock; false for null."""
-    length = min(to_clock(ahead, "timestamp", "ahead"), LARGEST)
-    # Timestamps are compared as numbers: Spark adds whole days by the calendar of the session's time zone. A timestamp
-    # that is null or not ahead of the clock counts as the clock itself, so no difference overflows 64 bits.
-    clock = F.unix_micros(F.current_timestamp())
-    return F.greatest(F.unix_micros(on), clock) - clock > F.lit(length)
+    return divided(stream, is_ahead(column(field.name), ahead), held=held)

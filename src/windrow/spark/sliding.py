@@ -25,7 +25,7 @@ from windrow.spark.resolve.nulls import settle_nulls, settle_scanned
 from windrow.spark.resolve.windows import AUTO, resolve_windows
 from windrow.spark.sources.parquet import ParquetSource, check_files
 from windrow.spark.streams.operator import in_stream, with_late
-from windrow.spark.streams.options import StreamOptions, check_stream
+from windrow.spark.streams.options import AHEAD, StreamOptions, check_stream
 from windrow.windows import Keep, Window
 from windrow.windows.query import WindowQuery
 from windrow.windows.stream import SlidePlan
@@ -53,6 +53,8 @@ def slide(
     flush: str | None = None,
     keep_groups: Duration | None = None,
     initial: DataFrame | None = None,
+    delay: Duration | None = None,
+    ahead: Duration | None = AHEAD,
 ) -> DataFrame:
     """Aggregate each group's rows over moving windows.
 
@@ -90,8 +92,11 @@ def slide(
         Streams only. How long to remember a group without a pending window after its last row, e.g. `"1 day"`, by the
         watermark (with `ordered=True`, by the latest row of its bucket). A group that reappears later is new. The
         option matters for state that is otherwise kept forever: the rows of `wr.Rows` and `wr.DistinctTimes`, and the
-        state that `ordered`, `empty`, `only_changed` and `using` need.
-    on, by, nulls_on, plan, late, buckets, initial
+        state that `ordered`, `delay`, `empty`, `only_changed` and `using` need.
+    delay
+        Streams only. Put each group in order by its own newest row instead of by a watermark. A row is due once its
+        group has a row that is more than `delay` newer, and a window once a row past it is due.
+    on, by, nulls_on, plan, late, buckets, initial, ahead
         As in `wr.frames`.
 
     Returns
@@ -125,7 +130,7 @@ def slide(
     +-----+---+--------+----+
     <BLANKLINE>
     """
-    options = StreamOptions(False, ordered, late, buckets, flush, keep_groups, initial)
+    options = StreamOptions(False, ordered, late, buckets, flush, keep_groups, initial, delay, ahead)
     return plan_slide(source, windows, on, by, agg, order_by, nulls_on, plan, empty, only_changed, using, options)[1]
 
 
@@ -213,6 +218,9 @@ def _streamed(
     check_stream(df, request, options)
     due = "their group has a row past them" if options.ordered else f"the watermark of {request.on!r} is past them"
     waits = "" if request.commutes or options.ordered else "; rows are buffered until then, since their order matters"
+    if options.delay is not None:
+        due = f"their group has a row past them and one that is more than {options.delay!r} newer"
+        waits = "; rows are buffered until then"
     reason = f"a stream: rows are added to their panes, and windows are reported when {due}{waits}"
     schema = with_late(windows_schema(df, request), df, request, options)
     return PlanChoice("stream", (reason,)), in_stream(df, SlidePlan, request, schema, options, nulls_on)

@@ -64,7 +64,7 @@ class StreamSlider:
     def __init__(self, plan: SlidePlan, shelf: Shelf) -> None:
         self.plan, self.query = plan, plan.request
         self.reader = Reader(self.query, plan.layout)
-        self.arrivals = Arrivals(self.reader, shelf, plan.ordered, waits=not self.query.commutes)
+        self.arrivals = Arrivals(self.reader, shelf, plan.ordered, not self.query.commutes, plan.delay)
         self.slider = Slider(self.query, self.reader.directory)
         self.gatherer = Gatherer(self.query, self.slider.synopsis_windows, self.slider.directory)
         self.memory = Memory(self.arrivals, plan.keep_groups, self._adopt, self._idle)
@@ -72,13 +72,13 @@ class StreamSlider:
     def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
         """Take in new rows and advance to the watermark; return rows of the result and the late rows."""
         arrived = list(arrived)
-        if self.plan.ordered:
+        if self.plan.per_group:
             self.memory.recall(arrived)
         due, late = self.arrivals.take(arrived, watermark)
-        if not self.plan.ordered:
+        if not self.plan.per_group:
             self.memory.recall(due, watermark)
         self._gather(due)
-        if watermark is None and not self.plan.ordered:
+        if watermark is None and not self.plan.per_group:
             return [], late
         return [*self.slider.report(self._past())], late
 
@@ -94,6 +94,8 @@ class StreamSlider:
 
     def next_event(self) -> int | None:
         """Return the watermark at which work is due even if no row arrives, or None."""
+        if self.plan.per_group:
+            return None
         events = [self.arrivals.waiting.first, self.memory.store.due]
         if self._timed and (end := self.slider.next_end()) is not None:
             events.append(end * self.query.pane - 1)
@@ -102,7 +104,7 @@ class StreamSlider:
     @property
     def _timed(self) -> bool:
         """Whether the watermark alone decides when windows are due."""
-        return self.query.unit == "time" and not self.plan.ordered
+        return self.query.unit == "time" and not self.plan.per_group
 
     def _gather(self, due: list[pa.Table]) -> None:
         if due:
@@ -113,7 +115,7 @@ class StreamSlider:
 
     def _past(self, *, settled: bool = False) -> Indices:
         """Return how many panes of each group are complete."""
-        if self.plan.ordered or self.query.unit != "time":
+        if self.plan.per_group or self.query.unit != "time":
             return self.gatherer.past(self.slider.latest(), settled=settled or not self.plan.ordered)
         watermark = self.arrivals.watermark
         # Before the first watermark, no pane is known to be complete.
@@ -126,7 +128,7 @@ class StreamSlider:
     def _forgets(self) -> bool:
         """Whether a group without panes needs no state; without `by`, the one group is always kept."""
         options = self.query.options
-        stores = options.empty or options.only_changed or options.using or not self.query.by or self.plan.ordered
+        stores = options.empty or options.only_changed or options.using or not self.query.by or self.plan.per_group
         return self.query.unit == "time" and not stores
 
     def save(self) -> bytes:

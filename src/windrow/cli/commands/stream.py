@@ -27,13 +27,24 @@ from windrow.cli.zoneless import as_landed, has_zone, in_utc, in_zone, session_z
 from windrow.errors import SpecError
 from windrow.framing.schemes import Scheme
 from windrow.rows.duration import parse_duration
+from windrow.rows.text import as_duration
 from windrow.spark import explain, frames
-from windrow.spark.guarding import AHEAD
-from windrow.spark.streams.options import LATE
+from windrow.spark.streams.options import AHEAD, LATE
 from windrow.spark.workers.modules import ship_modules
 from windrow.terminal import Counts, LiveRows, SparkLog, interruption, quiet_session, watch, working
 
-ONLY_STREAMS = ("watermark", "ahead", "ordered", "fragments", "late", "checkpoint", "once", "flush")
+ONLY_STREAMS = (
+    "watermark",
+    "delay",
+    "ahead",
+    "ordered",
+    "fragments",
+    "fragments_every",
+    "late",
+    "checkpoint",
+    "once",
+    "flush",
+)
 LONGEST = 86_400_000_000 * 365_000
 """In microseconds. Anything longer acts as no limit, and could overflow a timedelta when added to."""
 PAUSE = "1 second"
@@ -51,11 +62,19 @@ def add_stream_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--stream", action="store_true", help="frame the files in the folder INPUT as they land")
     group.add_argument("--watermark", metavar="DURATION", help='how far rows may be out of order, e.g. "10 seconds"')
     group.add_argument(
+        "--delay", metavar="DURATION",
+        help="the same, but each group is put in order by its own newest row, without a watermark",
+    )  # fmt: skip
+    group.add_argument(
         "--ahead", metavar="DURATION",
         help=f'hold back rows further ahead of the clock (default "{AHEAD}"; "off" for never)',
     )  # fmt: skip
     group.add_argument("--ordered", action="store_true", help="rows arrive in order: no --watermark and no waiting")
     group.add_argument("--fragments", action="store_true", help="also emit pieces of frames that are still open")
+    group.add_argument(
+        "--fragments-every", metavar="DURATION",
+        help='the same, but cut the pieces at multiples of a duration, e.g. "1 minute"',
+    )  # fmt: skip
     group.add_argument("--late", choices=LATE, help="rows behind the watermark: drop and count them, or emit them")
     group.add_argument(
         "--checkpoint", metavar="FOLDER",
@@ -71,7 +90,7 @@ def refuse_stream_arguments(args: argparse.Namespace) -> None:
     """Reject stream arguments for a table."""
     for name in ONLY_STREAMS:
         if getattr(args, name):
-            raise SpecError(f"--{name} requires --stream")
+            raise SpecError(f"--{name.replace('_', '-')} requires --stream")
 
 
 def check_stream_arguments(args: argparse.Namespace) -> None:
@@ -87,14 +106,18 @@ def check_stream_arguments(args: argparse.Namespace) -> None:
         raise SpecError("--flush requires --once: a stream without end has no last frames")
     if args.ordered and args.watermark is not None:
         raise SpecError(f"--watermark: {args.watermark!r} has no effect with --ordered; drop one of them")
+    for other in ("watermark", "ordered"):
+        if args.delay is not None and getattr(args, other):
+            raise SpecError(f"--delay: {args.delay!r} has no effect with --{other}; drop one of them")
     if args.ordered and args.ahead is not None:
         raise SpecError(
             f"--ahead: {args.ahead!r} has no effect with --ordered, which has no watermark; drop one of them"
         )
-    if not args.ordered and args.watermark is None:
+    if not args.ordered and args.watermark is None and args.delay is None:
         raise SpecError(
             "--stream requires --watermark, which limits how far rows may be out of order, e.g. "
-            "--watermark '10 seconds'; or --ordered if rows arrive in order"
+            "--watermark '10 seconds'; or --delay, the same for each group by itself; or --ordered if rows arrive in "
+            "order"
         )
 
 
@@ -132,36 +155,43 @@ def as_ahead(text: str | None) -> timedelta | None:
 
 @dataclass(frozen=True)
 class StreamRequest:
-    """The arguments for `wr.frames`, and the watermark's delay if there is one."""
+    """The arguments for `wr.frames`, and the delay of the watermark if there is one."""
 
     scheme: Scheme
     options: dict[str, Any]
-    delay: str | None
+    watermark: str | None
     ahead: timedelta | None = None
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> StreamRequest:
         """Build a request from the options."""
+        every = args.fragments_every
         options = {
             "on": args.on,
             "by": column_names(args.by, "--by"),
             "agg": aggregates_of(args.agg),
             "order_by": column_names(args.order_by, "--order-by"),
             "nulls_on": args.nulls_on,
-            "fragments": args.fragments,
+            "fragments": args.fragments if every is None else as_duration(every, "--fragments-every"),
             "ordered": args.ordered,
             "late": args.late or "drop",
         }
-        delay = None if args.ordered else as_delay(args.watermark)
-        return cls(make_scheme(args), options, delay, as_ahead(args.ahead))
+        if args.delay is not None:
+            options["delay"] = as_duration(args.delay, "--delay")
+        if args.delay is not None and args.ahead is not None:
+            options["ahead"] = as_ahead(args.ahead)
+        watermark = None if args.watermark is None else as_delay(args.watermark)
+        return cls(make_scheme(args), options, watermark, as_ahead(args.ahead))
 
     def is_zoneless(self, landed: DataFrame) -> bool:
         """Return whether times must be treated as instants in order to have a watermark."""
-        return self.delay is not None and not has_zone(landed, self.options["on"])
+        return self.watermark is not None and not has_zone(landed, self.options["on"])
 
     def source(self, landed: DataFrame) -> DataFrame:
         """Return the stream with its watermark."""
-        return landed if self.delay is None else with_watermark(landed, self.options["on"], self.delay, self.ahead)
+        if self.watermark is None:
+            return landed
+        return with_watermark(landed, self.options["on"], self.watermark, self.ahead)
 
     def frames(self, landed: DataFrame, flush: Path | None = None) -> DataFrame:
         """Return the frames of the stream, or those left in a checkpoint at its end."""

@@ -197,6 +197,11 @@ class Scheme(ABC):
         """Whether the row that ends a frame decides whether it is one, so that a watermark alone cannot end it."""
         return False
 
+    @property
+    def labels_change(self) -> bool:
+        """Whether the columns that the scheme adds may change while a frame grows."""
+        return False
+
     def native_run(self, inputs: Mapping[str, str]) -> NativeRun:
         """Return the runs in Spark SQL, if `is_run`; `inputs` are the names in SQL of predicates and attributes."""
         return NativeRun()

@@ -183,6 +183,11 @@ class Custom(Scheme):
         """The labels, with the types of their starting values."""
         return {name: ARROW[type(value)] for name, value in self.labels.items()}
 
+    @property
+    def labels_change(self) -> bool:
+        """Whether there are labels, which `update` may change."""
+        return bool(self.labels)
+
     def is_sure(self, records: Records, clock: Clock) -> npt.NDArray[np.bool_]:
         """Return which open frames will be reported whatever follows: all, unless `close` may discard one."""
         return np.full(records.group.size, self._operator(clock).reports_all)

@@ -65,7 +65,7 @@ def stream_fill(
         streams, table = packed_frames.unionAll(packed_rows), None
     else:
         streams, table = (packed_frames, packed_rows) if frames.isStreaming else (packed_rows, packed_frames)
-    timed = source.isStreaming or not (recipe and recipe.plan.ordered)
+    timed = source.isStreaming or not (recipe and recipe.plan.per_group)
     filled = streams.groupBy("bucket").transformWithStateInPandas(
         FillProcessor(layout, buckets, timed),
         outputStructType=_FILLED_SPARK,
@@ -84,9 +84,10 @@ def _check_sides(frames: DataFrame, source: DataFrame, query: FillQuery, recipe:
     """Reject sides that cannot be filled in a stream."""
     if source.isStreaming:
         check_watermark(source, query.source.on)
-        if recipe and recipe.plan.ordered:
+        if recipe and recipe.plan.per_group:
+            how = "ordered=True" if recipe.plan.ordered else "delay="
             raise UnsupportedError(
-                "frames: framed with ordered=True, so no watermark shows when a row of the source can no longer be in "
+                f"frames: framed with {how}, so no watermark shows when a row of the source can no longer be in "
                 "a frame; frame the stream by a watermark"
             )
     if recipe is not None:

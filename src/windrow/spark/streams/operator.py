@@ -25,6 +25,7 @@ from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from windrow.framing.migration import take_over
 from windrow.framing.query import FrameQuery
+from windrow.framing.schedule import check_schedule, schedule_of
 from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.rows.arrivals import WHOLE
 from windrow.rows.duration import to_clock
@@ -36,6 +37,7 @@ from windrow.spark.streams.buckets import (
     in_buckets,
     out_of_buckets,
 )
+from windrow.spark.streams.future import hold_back
 from windrow.spark.streams.initial import check_complete
 from windrow.spark.streams.options import (
     StreamOptions,
@@ -57,7 +59,7 @@ Plan: TypeAlias = StreamPlan | SlidePlan
 
 def stream_schema(schema: StructType, df: DataFrame, request: FrameQuery, options: StreamOptions) -> StructType:
     """Return the schema of a batch result with `fragment` and `final`, and with `late` if late rows are emitted."""
-    may_lack = {"start", "end"} if options.fragments else set()
+    may_lack = set() if options.fragments is False else {"start", "end"}
     fields = [StructField(f.name, f.dataType, f.nullable or f.name in may_lack) for f in schema.fields]
     fields += [StructField("fragment", LongType(), False), StructField("final", BooleanType(), False)]
     return with_late(StructType(fields), df, request, options)
@@ -75,7 +77,12 @@ def stream_frames(
     df: DataFrame, request: FrameQuery, schema: StructType, options: StreamOptions, nulls_on: str
 ) -> DataFrame:
     """Compute the frames of a streaming DataFrame."""
-    return in_stream(df, partial(StreamPlan, fragments=options.fragments), request, schema, options, nulls_on)
+    every = None
+    if not isinstance(options.fragments, bool):
+        check_schedule(request.scheme, request.clock, request.types)
+        every = schedule_of(options.fragments, request.clock)
+    make_plan = partial(StreamPlan, fragments=options.fragments is not False, every=every)
+    return in_stream(df, make_plan, request, schema, options, nulls_on)
 
 
 def in_stream(
@@ -91,10 +98,12 @@ def in_stream(
     For frames, the result carries a `FrameStream`, which `wr.fill` reads: see `streams/punctuation.py`.
     """
     buckets = (options.buckets or request.tuning.buckets) if request.by else 1
-    rows, layout = select_rows(df, request, whole_as=WHOLE if options.late == "emit" else None)
-    keep = options.keep_groups
-    keep_for = None if keep is None else to_clock(keep, request.clock.kind, "keep_groups")
-    plan = make_plan(request, layout, ordered=options.ordered, keep_groups=keep_for)
+    guarded = df if options.delay is None else hold_back(df, request.on, options.ahead)
+    rows, layout = select_rows(guarded, request, whole_as=WHOLE if options.late == "emit" else None)
+    keep, clock = options.keep_groups, request.clock
+    keep_for = None if keep is None else to_clock(keep, clock.kind, "keep_groups")
+    delay = None if options.delay is None else clock.at_most(options.delay, "delay")
+    plan = make_plan(request, layout, ordered=options.ordered, keep_groups=keep_for, delay=delay)
     if options.flush is not None:
         return flushed(df.sparkSession, plan, schema, options.flush)
     if options.initial is not None:
@@ -111,7 +120,7 @@ def in_stream(
                 BucketProcessor(plan, buckets, late, punctuates),
                 outputStructType=_RESULT_SPARK,
                 outputMode="Append",
-                timeMode="None" if options.ordered else "EventTime",
+                timeMode="None" if plan.per_group else "EventTime",
                 initialState=None if options.initial is None else options.initial.groupBy("bucket"),
             )
             .observe(name, *(F.sum(name).alias(name) for name in COUNTED))
@@ -139,7 +148,7 @@ class BucketProcessor(StatefulProcessor):
             bucket = self.plan.load(self.state.shelf, self.state.load())
             for share in initialState["data"]:
                 take_over(bucket, bytes(share), self.buckets)
-            event = None if self.plan.ordered else bucket.next_event()
+            event = bucket.next_event()
             self.state.save(bucket.save(), None if event is None else -(-event // 1000), 0, None)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
@@ -164,11 +173,11 @@ class BucketProcessor(StatefulProcessor):
         self, key: int, arrived: list[pa.Table], dropped: int, timer_values: Any, expired: int | None
     ) -> pd.DataFrame:
         bucket = self.plan.load(self.state.shelf, self.state.load())
-        reached = 0 if self.plan.ordered else timer_values.getCurrentWatermarkInMs()
+        reached = 0 if self.plan.per_group else timer_values.getCurrentWatermarkInMs()
         warn_if_ahead(reached, time.time())
         tables, late = bucket.step(arrived, 1000 * reached if reached > 0 else None)
         punctuation = [bucket.unreported()] if self.punctuates and isinstance(bucket, StreamFramer) else []
-        event = None if self.plan.ordered else bucket.next_event()
+        event = bucket.next_event()
         self.state.save(bucket.save(), None if event is None else -(-event // 1000), reached, expired)
         tables += [] if self.late is None else [late_rows(table, self.plan, self.late) for table in late if len(table)]
         columns = asdict(bucket.arrivals.counts) | bucket.held | {"dropped": dropped, "bucket": key}

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField, TimestampType
+from pyspark.sql.types import DateType, StructField, TimestampNTZType, TimestampType
 
 from windrow.errors import SpecError, TypeMismatchError, UnsupportedError, is_one_of, quoted
 from windrow.rows.checks import check_duration
-from windrow.rows.duration import Duration
+from windrow.rows.duration import Duration, to_clock
 from windrow.rows.query import Query
 from windrow.spark.arguments import check_switch
 from windrow.spark.streams.buckets import (
@@ -21,23 +21,33 @@ from windrow.spark.streams.buckets import (
 from windrow.spark.streams.initial import check_columns
 
 LATE = ("drop", "emit")
+AHEAD = "1 hour"
+"""How far ahead of the clock a row may be before it is held back."""
 
 
 @dataclass(frozen=True)
 class StreamOptions:
     """The options of a streaming query. None of them applies to a table."""
 
-    fragments: bool = False
+    fragments: bool | Duration = False
     ordered: bool = False
     late: str = "drop"
     buckets: int | None = None
     flush: str | os.PathLike[str] | None = None
     keep_groups: Duration | None = None
     initial: DataFrame | None = None
+    delay: Duration | None = None
+    ahead: Duration | None = AHEAD
 
     def __post_init__(self) -> None:
-        for name in ("fragments", "ordered"):
-            check_switch(getattr(self, name), name)
+        check_switch(self.ordered, "ordered")
+        fragments: object = self.fragments
+        if not isinstance(fragments, bool | Duration):
+            raise SpecError(
+                f"fragments: expected True, False or a duration such as '1 minute', got {quoted(fragments)}"
+            )
+        if not isinstance(fragments, bool):
+            check_duration(fragments, "fragments")
         if not is_one_of(self.late, LATE):
             raise SpecError(f"late: expected one of {', '.join(LATE)}; got {quoted(self.late)}")
         if self.flush is not None and not isinstance(self.flush, str | os.PathLike):
@@ -45,18 +55,29 @@ class StreamOptions:
                 f"flush: expected the checkpointLocation of the query that has ended, got {quoted(self.flush)}"
             )
         check_buckets(self.buckets)
-        check_duration(self.keep_groups, "keep_groups")
+        for name in ("keep_groups", "delay", "ahead"):
+            check_duration(getattr(self, name), name)
+        self._check_delay()
         if self.initial is not None:
             check_columns(self.initial)
         if self.initial is not None and self.flush is not None:
             raise SpecError("initial: a checkpoint is flushed as it is; pass either initial= or flush=")
+
+    def _check_delay(self) -> None:
+        if self.delay is not None and self.ordered:
+            raise SpecError(f"delay: {quoted(self.delay)} has no effect with ordered=True; pass one of them")
+        if self.delay is None and self.ahead != AHEAD:
+            raise SpecError(
+                f"ahead: {quoted(self.ahead)} has no effect without delay=; to protect a watermark, call "
+                "wr.guard(stream, on=..., ahead=...) before withWatermark"
+            )
 
     def refuse_for_tables(self) -> None:
         """Reject options that only apply to streams."""
         default = StreamOptions()
         if self.initial is not None:
             raise UnsupportedError("initial: an initial state is only for streams, but the source is a table")
-        for name in ("fragments", "ordered", "late", "buckets", "flush", "keep_groups"):
+        for name in ("fragments", "ordered", "late", "buckets", "flush", "keep_groups", "delay"):
             if getattr(self, name) != getattr(default, name):
                 raise UnsupportedError(
                     f"{name}={quoted(getattr(self, name))} is only for streams, but the source is not a streaming "
@@ -67,9 +88,24 @@ class StreamOptions:
 def check_stream(df: DataFrame, request: Query[Any], options: StreamOptions) -> None:
     """Reject a stream that cannot be put in order, and a session that cannot store its state."""
     check_state_store(df)
-    if options.ordered:
+    if options.delay is not None:
+        _check_ahead(df.schema[request.on], options)
+    elif not options.ordered:
+        otherwise = "; or pass delay= to put each group in order by its own rows, or ordered=True if they are in order"
+        check_watermark(df, request.on, otherwise)
+
+
+def _check_ahead(field: StructField, options: StreamOptions) -> None:
+    """Reject a distance from the clock for a column that the clock cannot be compared with."""
+    if options.ahead is None:
         return
-    check_watermark(df, request.on, "; if rows already arrive in order, pass ordered=True")
+    if isinstance(field.dataType, TimestampType | TimestampNTZType | DateType):
+        to_clock(options.ahead, "timestamp", "ahead")
+    elif options.ahead != AHEAD:
+        raise SpecError(
+            f"ahead: column {field.name!r} is of type {field.dataType.simpleString()}, which the clock cannot be "
+            "compared with; drop ahead="
+        )
 
 
 def check_watermark(df: DataFrame, on: str, otherwise: str = "") -> None:
