@@ -11,10 +11,11 @@ from fuzz.kinds.slide import Kept, Slide
 from fuzz.kinds.spark import SparkClocks, SparkFrames, SparkPredicates, SparkSlide
 from fuzz.kinds.spark_stream import SparkFill, SparkStream
 from fuzz.kinds.stream import Stream, StreamSlide
+from fuzz.kinds.stream_delay import StreamDelay
 from fuzz.kinds.synopses import Synopses
 
 _ALL: tuple[type[Kind], ...] = (
-    Frames, Ranges, Scan, Stream, Slide, Kept, StreamSlide, Synopses, Fill, FillStream, Predicates,
+    Frames, Ranges, Scan, Stream, StreamDelay, Slide, Kept, StreamSlide, Synopses, Fill, FillStream, Predicates,
     SparkFrames, SparkClocks, SparkSlide, SparkStream, SparkFill, SparkPredicates,
 )  # fmt: skip
 KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in _ALL}

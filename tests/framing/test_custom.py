@@ -18,8 +18,9 @@ from streams import FEWER, INTEGER, TYPES, batch_of, framed, samples, traffic
 from windrow.errors import DataError, SpecError
 from windrow.framing.framer import Framer
 from windrow.framing.parallel.in_process import Case
+from windrow.framing.snapshot import Snapshot
 from windrow.framing.state import pack_state
-from windrow.framing.stream import Snapshot, StreamFramer
+from windrow.framing.stream import StreamFramer
 from windrow.rows.waiting import MemoryShelf
 
 

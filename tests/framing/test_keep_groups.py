@@ -17,7 +17,8 @@ import windrow as wr
 from frame_streams import plan_for
 from streams import FEWER
 from windrow.filling.filler import Filler
-from windrow.framing.stream import Snapshot, StreamFramer, StreamPlan
+from windrow.framing.snapshot import Snapshot
+from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.rows.group_store import hashes_of
 from windrow.rows.groups import Directory
 from windrow.rows.waiting import MemoryShelf

@@ -25,7 +25,8 @@ from frame_streams import plan_for
 from saved_states import Saved
 from windrow.errors import SourceError
 from windrow.filling.filler import Filler
-from windrow.framing.stream import Snapshot, StreamFramer
+from windrow.framing.snapshot import Snapshot
+from windrow.framing.stream import StreamFramer
 from windrow.rows.group_store import KIND as GROUPS
 from windrow.rows.waiting import MemoryShelf
 from windrow.state.arrow import save_tables, saved_tables

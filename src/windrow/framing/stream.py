@@ -9,34 +9,35 @@ small versioned Arrow blob.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.framing.fragments import FRAGMENT, FragmentFramer, Fragments
 from windrow.framing.framer import Frames, latest_rows
 from windrow.framing.query import FrameQuery, frames_table
-from windrow.framing.records import OPEN
 from windrow.framing.schedule import ScheduledFramer
 from windrow.framing.state import pack_entries, unpack_entries
 from windrow.rows import wire
 from windrow.rows.arrivals import Arrivals
 from windrow.rows.bucket_plan import BucketPlan
-from windrow.rows.clock import LARGEST, Clock
-from windrow.rows.group_store import NO_EVENT, Codes, Entries, GroupStore
+from windrow.rows.clock import LARGEST
+from windrow.rows.group_store import NO_EVENT, Codes, Entries
 from windrow.rows.groups import Directory
 from windrow.rows.memory import Memory
 from windrow.rows.ordering import read_in_order
 from windrow.rows.query import Reader
-from windrow.rows.waiting import Shelf, piece_of
-from windrow.state.arrow import about_of, saved_tables
-from windrow.state.checks import check_version, reading
+from windrow.rows.waiting import Shelf
+from windrow.state.checks import reading
 
 VERSION = 3
+COMPLETE_UNTIL, OPEN_SINCE = "complete_until", "open_since"
+"""The columns that punctuation adds to the result."""
 KIND = "frames"
 """The kind of state that a saved bucket has in its header."""
 
@@ -48,6 +49,8 @@ class StreamPlan(BucketPlan[FrameQuery]):
     fragments: bool = False
     every: int | float | None = None
     """The multiples of `on` at which fragments are cut; None if each step cuts them."""
+    punctuation: bool = False
+    """Whether to report per group how far it has got: see `StreamFramer._progress`."""
 
     kind: ClassVar[str] = KIND
     version: ClassVar[int] = VERSION
@@ -78,23 +81,42 @@ class StreamFramer:
         every = self.plan.every
         self.framer = FragmentFramer(*arguments) if every is None else ScheduledFramer(*arguments, every)
         self.framer.directory = self.reader.directory
-        self.arrivals = Arrivals(self.reader, self.shelf, self.plan.ordered, delay=self.plan.delay)
+        self.arrivals = Arrivals(
+            self.reader, self.shelf, self.plan.ordered, delay=self.plan.delay, listens=self.plan.idle is not None
+        )
         self.memory = Memory(self.arrivals, self.plan.keep_groups, self._adopt, _idle)
         self._unreported: pa.Table | None = None
         """The punctuation of the last step, or None before the first."""
         self._punctuated = False
+        self._moved: list[Codes] = []
+        """The groups of which this step has framed rows or closed frames."""
 
-    def step(self, arrived: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], list[pa.Table]]:
-        """Take in new rows and advance to the watermark; return rows of the result and the late rows."""
+    def step(
+        self, arrived: Iterable[pa.Table], watermark: int | None, now: int | None = None
+    ) -> tuple[list[pa.Table], list[pa.Table]]:
+        """Take in new rows and advance to the watermark; return rows of the result and the late rows.
+
+        `now` is the wall clock in milliseconds, if silent groups are closed.
+        """
         arrived = list(arrived)
-        self._punctuated = False
-        if self.plan.per_group:
-            self.memory.recall(arrived)
-        due, late = self.arrivals.take(arrived, watermark)
-        if self.plan.per_group:
-            return self._frame(due, None), late
-        self.memory.recall(due, watermark)
-        return [] if watermark is None else self._frame(due, watermark), late
+        self._punctuated, self._moved = False, []
+        tables, late = self._advance(arrived, watermark, now)
+        return [*tables, *self._progress(watermark)] if self.plan.punctuation else tables, late
+
+    def _advance(
+        self, arrived: list[pa.Table], watermark: int | None, now: int | None
+    ) -> tuple[list[pa.Table], list[pa.Table]]:
+        idle = self.plan.idle
+        if not self.plan.per_group:
+            due, late = self.arrivals.take(arrived, watermark)
+            self.memory.recall(due, watermark)
+            return [] if watermark is None else self._frame(due, watermark), late
+        self.memory.recall(arrived, None if idle is None else now)
+        if idle is not None and now is not None:
+            self.arrivals.hear(arrived, now)
+        due, late = self.arrivals.take(arrived, None)
+        tables = self._frame(due, None)
+        return tables if idle is None or now is None else [*tables, *self._close_silent(now - idle)], late
 
     def finish(self) -> list[pa.Table]:
         """End the stream: frame all buffered rows and cut the open frames."""
@@ -102,7 +124,14 @@ class StreamFramer:
         return [*self._frame(self.arrivals.take_all(), None), self._table(self.framer.ended(self.framer.finish()))]
 
     def next_event(self) -> int | None:
-        """Return the watermark at which work is due even if no row arrives, or None."""
+        """Return the watermark at which work is due even if no row arrives, or None.
+
+        If silent groups are closed, return the time of the wall clock instead, in milliseconds.
+        """
+        if self.plan.idle is not None:
+            silent = int(self._silent_from(np.arange(len(self.reader.directory))).min(initial=NO_EVENT))
+            silent = min(silent, self.memory.store.due or NO_EVENT)
+            return None if silent == NO_EVENT else silent
         if self.plan.per_group:
             return None
         events = [self.arrivals.waiting.first, self.memory.store.due]
@@ -117,13 +146,9 @@ class StreamFramer:
         This is the bucket's punctuation: any other frame still to be reported starts after the watermark.
         """
         before = self._elsewhere()
-        clock = self.plan.request.clock
         silent = self.framer.states[FRAGMENT].seen == 0
-        held = self.framer.held
-        members = np.concatenate([self.framer.records.group[silent], held.group])
-        groups, place = np.unique(members, return_inverse=True)
-        starts = np.full(groups.size, clock.greatest, clock.dtype)
-        np.minimum.at(starts, place, np.concatenate([self.framer.records.start[silent], held.on]))
+        groups = np.unique(np.concatenate([self.framer.records.group[silent], self.framer.held.group]))
+        starts = self._open_since(silent)[groups]
         keys = {wire.key(i): key.take(pa.array(groups)) for i, key in enumerate(self.reader.directory.keys())}
         punctuation = pa.table(keys | {"start": pa.array(starts)})
         self._unreported = punctuation if before is None else pa.concat_tables([before, punctuation]).combine_chunks()
@@ -161,6 +186,7 @@ class StreamFramer:
             rows = read_in_order(self.reader, pa.concat_tables(due).combine_chunks())
             done.append(self.framer.process(rows))
             self.arrivals.met(rows)
+            self._moved.append(rows.group)
         if watermark is not None and self._gap is not None:
             done.append(self._cut_gaps(watermark, self._gap))
         tables = [self._table(self.framer.ended(frames)) for frames in done if len(frames)]
@@ -171,11 +197,67 @@ class StreamFramer:
             tables.append(self._table(self.framer.report()))
         return [table for table in tables if table.num_rows]
 
+    def _close_silent(self, until: int) -> list[pa.Table]:
+        """End the frames of groups that were last heard from at `until` or before, as the end of the data would."""
+        codes = np.arange(len(self.reader.directory))
+        codes = codes[(self.arrivals.heard <= until) & (self._silent_from(codes) < NO_EVENT)]
+        if not codes.size:
+            return []
+        self.memory.touch(codes)
+        self._moved.append(codes)
+        own_order = self.arrivals.own_order
+        tables = [] if own_order is None else self._frame(self.arrivals.counted(own_order.take_groups(codes)), None)
+        cut = self.framer.finish(codes)
+        return [*tables, self._table(self.framer.ended(cut))] if len(cut) else tables
+
+    def _silent_from(self, codes: Codes) -> Codes:
+        """Return when each of these groups counts as silent; never if it has nothing open and no buffered row."""
+        self.arrivals.grow()
+        self.framer.grow(len(self.reader.directory))
+        pending = np.zeros(len(self.reader.directory), np.bool_)
+        pending[self.framer.latest()[0]] = True
+        if self.arrivals.own_order is not None:
+            pending |= self.arrivals.own_order.newest > self.arrivals.last
+        silent: Codes = np.where(pending, self.arrivals.heard + (self.plan.idle or 0), NO_EVENT)[codes]
+        return silent
+
     def _cut_gaps(self, watermark: int, gap: int) -> Frames:
         """End the frames whose group can have no further row within the longest gap."""
         groups, latest = self.framer.latest()
         over = groups[self.plan.request.clock.reaches(np.full(latest.size, watermark), latest, gap)]
+        self._moved.append(over)
         return self.framer.cut(over, np.full(over.size, watermark + 1, self.plan.request.clock.dtype))
+
+    def _progress(self, watermark: int | None) -> list[pa.Table]:
+        """Return, for each group of which this step framed rows or closed frames, how far it has got.
+
+        `complete_until` is the watermark or, if groups have their own order, the last framed row. `open_since` is the
+        start of the group's first frame that is or may be open. All frames that had ended by `complete_until` have
+        been reported, except for those that start after `open_since`.
+        """
+        codes = np.unique(np.concatenate([np.empty(0, np.int64), *self._moved]))
+        if not codes.size:
+            return []
+        clock, starts = self.plan.request.clock, self._open_since(np.ones(self.framer.records.group.size, np.bool_))
+        until = self.arrivals.last if self.plan.per_group else np.full(starts.size, watermark, clock.dtype)
+        keys = [key.take(pa.array(codes)) for key in self.reader.directory.keys()]  # noqa: SIM118 - not a dictionary
+        result = [*self.plan.request.schema, pa.field("fragment", pa.int64()), pa.field("final", pa.bool_())]
+        is_open = starts[codes] < clock.greatest
+        bounds = {
+            COMPLETE_UNTIL: clock.write(pa.array(until[codes])),
+            OPEN_SINCE: clock.write(pa.array(np.where(is_open, starts[codes], 0), mask=~is_open)),
+        }
+        fields = [*zip(self.plan.request.by, keys, strict=True)]
+        fields += [(field.name, pa.nulls(codes.size, field.type)) for field in result[len(keys) :]]
+        return [pa.table(dict(fields) | bounds)]
+
+    def _open_since(self, of: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+        """Return the start of the first of these open records per group, and of its held rows; else the greatest."""
+        clock, held, records = self.plan.request.clock, self.framer.held, self.framer.records
+        starts = np.full(len(self.reader.directory), clock.greatest, clock.dtype)
+        np.minimum.at(starts, records.group[of], records.start[of])
+        np.minimum.at(starts, held.group, held.on)
+        return starts
 
     def _table(self, pieces: Fragments) -> pa.Table:
         """Return fragments as rows of the result."""
@@ -226,6 +308,8 @@ class StreamFramer:
         if self._gap is not None:
             # A gap that would end after the last representable instant never ends.
             due[busy] = np.minimum(latest, NO_EVENT - self._gap) + self._gap
+        if self.plan.idle is not None:
+            due = self._silent_from(codes)
         parts = [open_frames, rows] if self.framer.automaton.searches else [open_frames]
         return columns, parts, needed | self.plan.per_group, due
 
@@ -254,64 +338,3 @@ def _idle(entries: Entries) -> Any:
     for part in entries.parts:
         idle[part["group"].to_numpy()] = False
     return idle
-
-
-class Snapshot:
-    """A saved bucket, readable without its query: the open frames and the number of buffered rows."""
-
-    def __init__(self, data: bytes) -> None:
-        with reading():
-            self.tables = saved_tables(data, KIND)
-            self.head, about = self.tables[0], about_of(self.tables[0])
-            check_version("the checkpoint holds a state", about["version"], VERSION, "look at it with that one")
-            self.by = about["plan"]["by"]
-            self.types = [self.head.schema.field(wire.key(i)).type for i in range(len(self.by))]
-            self.clock = Clock.of(self.head.schema.field("clock").type, "on")
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The `by` columns, the columns of an open frame, and the number of buffered rows of its group."""
-        on = self.clock.type
-        fields = list(zip(self.by, self.types, strict=True))
-        fields += [("frame", pa.int64()), ("start", on), ("end", on), ("count", pa.int64()), ("waiting", pa.int64())]
-        return pa.schema(fields)
-
-    def open_frames(self, shelf: Shelf) -> tuple[pa.Table, pa.Table | None]:
-        """Return the stored groups and their open frames, or None for the frames if no group is stored."""
-        store = GroupStore(shelf, self.types)
-        with reading():
-            store.restore(self.tables[2])
-        entries = store.all()
-        return (self.head, None) if entries is None else (entries.groups, entries.parts[0])
-
-    def rows(self, shelf: Mapping[int, bytes]) -> pa.Table:
-        """Return one row per open frame, and one per group that has buffered rows but no open frame."""
-        directory = Directory(self.types)
-        stored, opened = self.open_frames(shelf)  # type: ignore[arg-type]  # the mapping also reads as a shelf
-        directory.encode([stored.column(name) for name in wire.keys(len(self.by))], stored.num_rows)
-        waiting = np.zeros(max(stored.num_rows, len(directory)), np.int64)
-        for table in (piece_of(data) for number, data in shelf.items() if number >= 0):
-            group = directory.encode([table.column(name) for name in wire.keys(len(self.by))], table.num_rows)
-            waiting = np.append(waiting, np.zeros(len(directory) - waiting.size, np.int64))
-            np.add.at(waiting, group, 1)
-        if opened is None:
-            on = pa.from_numpy_dtype(self.clock.dtype)
-            kinds = {"group": pa.int64(), "number": pa.int64(), "start": on, "end": on, "count": pa.int64()}
-            opened = pa.schema(kinds.items()).empty_table()
-        else:
-            opened = opened.filter(pc.equal(opened["status"], OPEN))
-        framed = opened["group"].to_numpy()
-        others = np.setdiff1d(np.flatnonzero(waiting), framed)
-        group = np.concatenate([framed, others])
-        number = opened["number"].to_numpy()
-        frame = pa.array(number, mask=number < 0)
-        none = pa.nulls(others.size, pa.int64())
-        keys = directory.keys()
-        columns: list[Any] = [key.take(pa.array(group)) for key in keys]
-        columns.append(pa.concat_arrays([frame, none]))
-        for name in ("start", "end"):
-            columns.append(
-                self.clock.write(pa.concat_arrays([opened[name].combine_chunks(), none.cast(opened[name].type)]))
-            )
-        columns.append(pa.concat_arrays([opened["count"].combine_chunks(), pa.array(np.zeros(others.size, np.int64))]))
-        return pa.table([*columns, pa.array(waiting[group])], schema=self.schema)

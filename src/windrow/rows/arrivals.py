@@ -19,8 +19,10 @@ from windrow.rows.waiting import Shelf, TimedShelf
 
 WHOLE = "whole"
 """The column that holds the whole row if late rows are returned; it is never buffered."""
-LAST, NEWEST = "last", "newest"
-"""The columns of a stored group with the `on` of its last due row, and of the newest row that has arrived."""
+LAST, NEWEST, HEARD = "last", "newest", "heard"
+"""The columns of a stored group: the `on` of its last due row and of its newest row, and when it last sent a row."""
+UNKNOWN = -1
+"""The time at which a group was heard from, if no state has it."""
 
 
 @dataclass
@@ -44,6 +46,8 @@ class Arrivals:
     """Whether rows are due when the watermark passes them, instead of on arrival."""
     delay: int | float | None = None
     """How much newer a row of the same group must be for a row to be due; None if the watermark decides."""
+    listens: bool = False
+    """Whether to note when each group was heard from."""
     watermark: int | None = None
     """Rows up to this instant were already due; any that still arrive are late. None before the first watermark."""
     counts: Counts = field(default_factory=Counts)
@@ -56,6 +60,8 @@ class Arrivals:
         query = self.reader.request
         self.waiting = TimedShelf(self.shelf, query.clock, self.reader.layout.on, tuning=query.tuning)
         self.own_order = None if self.delay is None else OwnOrder(self.reader, self.waiting, self.delay)
+        self.heard: npt.NDArray[np.int64] = np.empty(0, np.int64)
+        """When each group last sent a row, by the wall clock in milliseconds; only if silent groups are closed."""
 
     @property
     def per_group(self) -> bool:
@@ -72,17 +78,18 @@ class Arrivals:
             fresh.append(on_time.drop_columns(WHOLE) if WHOLE in on_time.column_names else on_time)
             late.append(too_late)
         if self.own_order is not None:
-            return self._counted(self.own_order.take(fresh)), late
+            return self.counted(self.own_order.take(fresh)), late
         due = self.waiting.passed(fresh, watermark) if self.waits and not self.ordered else fresh
         if watermark is not None and not self.ordered:
             self.watermark = watermark
-        return self._counted(due), late
+        return self.counted(due), late
 
     def take_all(self) -> list[pa.Table]:
         """Return all buffered rows at the end of the stream."""
-        return self._counted([*self.waiting.take()])
+        return self.counted([*self.waiting.take()])
 
-    def _counted(self, due: Iterable[pa.Table]) -> list[pa.Table]:
+    def counted(self, due: Iterable[pa.Table]) -> list[pa.Table]:
+        """Return the tables that have rows, and count these as framed."""
         due = [table for table in due if table.num_rows]
         self.counts.framed += sum(table.num_rows for table in due)
         return due
@@ -108,6 +115,7 @@ class Arrivals:
         more = len(self.reader.directory) - self.last.size
         lowest = self.reader.request.clock.lowest
         self.last = np.concatenate([self.last, np.full(more, lowest, self.last.dtype)])
+        self.heard = np.concatenate([self.heard, np.full(more, UNKNOWN, np.int64)])
         if self.own_order is not None:
             self.own_order.grow()
 
@@ -117,7 +125,8 @@ class Arrivals:
         """Return how far these groups have got, for the store."""
         self.grow()
         columns = {LAST: self.last[codes]}
-        return columns if self.own_order is None else columns | {NEWEST: self.own_order.newest[codes]}
+        columns |= {} if self.own_order is None else {NEWEST: self.own_order.newest[codes]}
+        return columns | {HEARD: self.heard[codes]} if self.listens else columns
 
     def adopt(self, groups: pa.Table, codes: npt.NDArray[np.int64]) -> None:
         """Take over stored groups, which have the given codes."""
@@ -125,6 +134,19 @@ class Arrivals:
         self.last[codes] = groups[LAST].to_numpy()
         if self.own_order is not None:
             self.own_order.newest[codes] = groups[NEWEST].to_numpy()
+        if self.listens and HEARD in groups.column_names:
+            self.heard[codes] = groups[HEARD].fill_null(UNKNOWN).to_numpy()
+
+    def hear(self, tables: Iterable[pa.Table], now: int) -> None:
+        """Note that the groups of these rows have just sent them, late or not."""
+        for table in tables:
+            if table.num_rows:
+                codes = self.reader.directory.encode([table[name] for name in self.reader.layout.by], len(table))
+                self.grow()
+                self.heard[codes] = now
+        self.grow()
+        # These have been in the state since before it noted such times.
+        self.heard[self.heard == UNKNOWN] = now
 
     def has_waiting(self, groups: pa.Table) -> npt.NDArray[np.bool_]:
         """Return which stored groups are known to have buffered rows: those whose newest row has not been due."""

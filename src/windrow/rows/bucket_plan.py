@@ -26,6 +26,8 @@ class BucketPlan(Generic[Q]):
     """Whether the rows of each group arrive in order."""
     keep_groups: int | float | None = None
     """How long after its last row a group with nothing open is forgotten; None for never."""
+    idle: int | None = None
+    """How long a group may send nothing before what it has open is closed, in milliseconds of the wall clock."""
     delay: int | float | None = None
     """How much newer a row of the same group must be for a row to be due; None if the watermark decides."""
 

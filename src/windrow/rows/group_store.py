@@ -61,7 +61,8 @@ def _joined(several: Sequence[Entries]) -> Entries:
     for entries in several:
         parts.append([part.set_column(0, "group", pa.array(part["group"].to_numpy() + base)) for part in entries.parts])
         base += len(entries.groups)
-    groups = pa.concat_tables([entries.groups for entries in several])
+    # An option that was changed in between may have added a column.
+    groups = pa.concat_tables([entries.groups for entries in several], promote_options="default")
     return Entries(
         groups, tuple(pa.concat_tables(tables, promote_options="default") for tables in zip(*parts, strict=True))
     )

@@ -14,6 +14,7 @@ from pyspark.sql.types import BooleanType, DataType, IntegralType, StructType
 from windrow.errors import ColumnError, SpecError, TypeMismatchError
 from windrow.framing.assembly import KIND, Assembly, put_together
 from windrow.framing.schemes.base import FRAME_COLUMNS, MARKS
+from windrow.framing.stream import COMPLETE_UNTIL, OPEN_SINCE
 from windrow.rows import wire
 from windrow.rows.clock import Clock
 from windrow.spark.arguments import check_dataframe
@@ -82,6 +83,9 @@ def assemble(fragments: DataFrame, *, by: str | Sequence[str] | None = None) -> 
     _check_columns(fragments)
     if _has_late_rows(fragments):
         fragments = fragments.where(column(LATE).isNull()).drop(LATE)
+    if {COMPLETE_UNTIL, OPEN_SINCE} <= {*fragments.columns}:
+        # Punctuation has no frame.
+        fragments = fragments.where(column("frame").isNotNull()).drop(COMPLETE_UNTIL, OPEN_SINCE)
     keys = _group_columns(fragments, by)
     names = fragments.columns
     schema = StructType([field for field in fragments.schema.fields if field.name not in MARKS])

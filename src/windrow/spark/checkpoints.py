@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windrow.errors import SourceError
 from windrow.filling.codec import saved_stats
-from windrow.framing.stream import Snapshot
+from windrow.framing.snapshot import Snapshot
 from windrow.spark.streams.saved import (
     FILLING,
     FRAMING,

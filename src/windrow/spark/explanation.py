@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 
 from pyspark.sql import DataFrame
 
@@ -41,6 +42,8 @@ def explain(
     keep_groups: Duration | None = None,
     delay: Duration | None = None,
     ahead: Duration | None = AHEAD,
+    idle: str | timedelta | None = None,
+    punctuation: bool = False,
 ) -> PlanChoice:
     """Return the plan that `frames` (for a scheme) or `slide` (for windows) would run with these arguments, and why.
 
@@ -66,11 +69,17 @@ def explain(
     plan: native
       - panes of 5 units of 'minute', aggregated by Catalyst and combined by the compiled kernel
     """
-    options = StreamOptions(fragments, ordered, late, buckets, flush, keep_groups, None, delay, ahead)
+    options = StreamOptions(
+        fragments, ordered, late, buckets, flush, keep_groups, None, delay, ahead, idle, punctuation
+    )
     common = (on, by, agg, order_by, nulls_on, plan)
     if not isinstance(what, Scheme):
         if not isinstance(what, Window | Sequence | Mapping) or isinstance(what, str | bytes):
             raise SpecError(f"what: expected a framing scheme or windows, got {quoted(what)}")
+        if punctuation:
+            raise UnsupportedError("punctuation=True applies only to frames")
+        if idle is not None:
+            raise UnsupportedError(f"idle={quoted(idle)} applies only to frames")
         if fragments is not False:
             raise UnsupportedError("fragments=True applies only to frames; use emit= to report windows early")
         return plan_slide(source, what, *common, empty, only_changed, using, options)[0]

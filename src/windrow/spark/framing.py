@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -48,6 +49,8 @@ def frames(
     initial: DataFrame | None = None,
     delay: Duration | None = None,
     ahead: Duration | None = AHEAD,
+    idle: str | timedelta | None = None,
+    punctuation: bool = False,
 ) -> DataFrame:
     """Segment each group's rows into frames whose bounds come from the data.
 
@@ -108,6 +111,16 @@ def frames(
         With `delay=` only. Rows further ahead of the clock are held back: dropped, and counted as `held` in
         `observedMetrics`. `"1 hour"` by default; None lets all rows pass. Dates and timestamps without a time zone are
         compared with the clock of the session's time zone; numbers are not compared with any clock.
+    idle
+        Streams with `delay` or `ordered` only. Close what a group has open when it has sent no row for this long by the
+        wall clock, e.g. `"10 minutes"`: its buffered rows are framed, and its frames end without a `closed_at`, minimal
+        ones with `complete` false, as at the end of the data. A later row starts a new frame. Time in which the query
+        does not run counts. The value may change between restarts, but cannot be added to a checkpoint or dropped.
+    punctuation
+        Streams only. Also return rows that show how far groups have got: after each batch, one row for every group of
+        which the batch framed rows or closed frames. It has the `by` columns, `complete_until` and `open_since`; all
+        other columns are null. All frames that had ended by `complete_until` have been returned. `open_since` is the
+        start of the first frame that is or may be open, null without one; frames that overlap it may be missing.
 
     Returns
     -------
@@ -140,7 +153,9 @@ def frames(
     +-----+-----+---+---------+-----+--------+-------+
     <BLANKLINE>
     """
-    options = StreamOptions(fragments, ordered, late, buckets, flush, keep_groups, initial, delay, ahead)
+    options = StreamOptions(
+        fragments, ordered, late, buckets, flush, keep_groups, initial, delay, ahead, idle, punctuation
+    )
     return plan_frames(source, scheme, on, by, agg, order_by, nulls_on, plan, options)[1]
 
 

@@ -37,9 +37,11 @@ ONLY_STREAMS = (
     "watermark",
     "delay",
     "ahead",
+    "idle",
     "ordered",
     "fragments",
     "fragments_every",
+    "punctuation",
     "late",
     "checkpoint",
     "once",
@@ -69,12 +71,17 @@ def add_stream_arguments(parser: argparse.ArgumentParser) -> None:
         "--ahead", metavar="DURATION",
         help=f'hold back rows further ahead of the clock (default "{AHEAD}"; "off" for never)',
     )  # fmt: skip
+    group.add_argument(
+        "--idle", metavar="DURATION",
+        help="with --delay or --ordered: close what a group has open when it has sent nothing for that long",
+    )  # fmt: skip
     group.add_argument("--ordered", action="store_true", help="rows arrive in order: no --watermark and no waiting")
     group.add_argument("--fragments", action="store_true", help="also emit pieces of frames that are still open")
     group.add_argument(
         "--fragments-every", metavar="DURATION",
         help='the same, but cut the pieces at multiples of a duration, e.g. "1 minute"',
     )  # fmt: skip
+    group.add_argument("--punctuation", action="store_true", help="also emit rows that show how far groups have got")
     group.add_argument("--late", choices=LATE, help="rows behind the watermark: drop and count them, or emit them")
     group.add_argument(
         "--checkpoint", metavar="FOLDER",
@@ -175,9 +182,12 @@ class StreamRequest:
             "fragments": args.fragments if every is None else as_duration(every, "--fragments-every"),
             "ordered": args.ordered,
             "late": args.late or "drop",
+            "punctuation": args.punctuation,
         }
         if args.delay is not None:
             options["delay"] = as_duration(args.delay, "--delay")
+        if args.idle is not None:
+            options["idle"] = args.idle
         if args.delay is not None and args.ahead is not None:
             options["ahead"] = as_ahead(args.ahead)
         watermark = None if args.watermark is None else as_delay(args.watermark)

@@ -23,10 +23,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
+from windrow.errors import SpecError
 from windrow.framing.migration import take_over
 from windrow.framing.query import FrameQuery
 from windrow.framing.schedule import check_schedule, schedule_of
-from windrow.framing.stream import StreamFramer, StreamPlan
+from windrow.framing.stream import COMPLETE_UNTIL, OPEN_SINCE, StreamFramer, StreamPlan
 from windrow.rows.arrivals import WHOLE
 from windrow.rows.duration import to_clock
 from windrow.rows.query import Query
@@ -58,10 +59,20 @@ Plan: TypeAlias = StreamPlan | SlidePlan
 
 
 def stream_schema(schema: StructType, df: DataFrame, request: FrameQuery, options: StreamOptions) -> StructType:
-    """Return the schema of a batch result with `fragment` and `final`, and with `late` if late rows are emitted."""
+    """Return the schema of a batch result with `fragment` and `final`, and with what options add to it.
+
+    These are the columns of punctuation, and `late` if late rows are emitted.
+    """
     may_lack = set() if options.fragments is False else {"start", "end"}
     fields = [StructField(f.name, f.dataType, f.nullable or f.name in may_lack) for f in schema.fields]
     fields += [StructField("fragment", LongType(), False), StructField("final", BooleanType(), False)]
+    if options.punctuation:
+        fields = [StructField(f.name, f.dataType, f.nullable or f.name not in request.by) for f in fields]
+        on = schema["start"].dataType
+        for name in (COMPLETE_UNTIL, OPEN_SINCE):
+            if name in schema.names:
+                raise SpecError(f"agg: punctuation=True adds a column {name!r} to the result; choose another name")
+            fields.append(StructField(name, on, True))
     return with_late(StructType(fields), df, request, options)
 
 
@@ -81,7 +92,13 @@ def stream_frames(
     if not isinstance(options.fragments, bool):
         check_schedule(request.scheme, request.clock, request.types)
         every = schedule_of(options.fragments, request.clock)
-    make_plan = partial(StreamPlan, fragments=options.fragments is not False, every=every)
+    make_plan = partial(
+        StreamPlan,
+        fragments=options.fragments is not False,
+        every=every,
+        idle=options.idle_ms,
+        punctuation=options.punctuation,
+    )
     return in_stream(df, make_plan, request, schema, options, nulls_on)
 
 
@@ -120,7 +137,7 @@ def in_stream(
                 BucketProcessor(plan, buckets, late, punctuates),
                 outputStructType=_RESULT_SPARK,
                 outputMode="Append",
-                timeMode="None" if plan.per_group else "EventTime",
+                timeMode=_time_mode(plan),
                 initialState=None if options.initial is None else options.initial.groupBy("bucket"),
             )
             .observe(name, *(F.sum(name).alias(name) for name in COUNTED))
@@ -130,6 +147,13 @@ def in_stream(
     if isinstance(plan, StreamPlan):
         FrameStream(plan, buckets, lambda: operator(True)).is_of(result)
     return result
+
+
+def _time_mode(plan: Plan) -> str:
+    """Return the clock of the operator's timers: the wall clock for silent groups, else the watermark, if any."""
+    if plan.idle is not None:
+        return "ProcessingTime"
+    return "None" if plan.per_group else "EventTime"
 
 
 class BucketProcessor(StatefulProcessor):
@@ -148,8 +172,8 @@ class BucketProcessor(StatefulProcessor):
             bucket = self.plan.load(self.state.shelf, self.state.load())
             for share in initialState["data"]:
                 take_over(bucket, bytes(share), self.buckets)
-            event = bucket.next_event()
-            self.state.save(bucket.save(), None if event is None else -(-event // 1000), 0, None)
+            event = self._wake_up(bucket)
+            self.state.save(bucket.save(), event, 0, None)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Process the rows that arrived."""
@@ -164,21 +188,30 @@ class BucketProcessor(StatefulProcessor):
         yield result
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
-        """Process the buffered rows that the watermark has passed."""
+        """Process the buffered rows that the watermark has passed, or close what silent groups have open."""
         with plain_errors():
             result = self._step(key[0], [], 0, timerValues, expiredTimerInfo.getExpiryTimeInMs())
         yield result
+
+    def _wake_up(self, bucket: Any) -> int | None:
+        """Return when to wake the bucket, in milliseconds of the watermark or, for silent groups, of the wall clock."""
+        event: int | None = bucket.next_event()
+        return event if event is None or self.plan.idle is not None else -(-event // 1000)
 
     def _step(
         self, key: int, arrived: list[pa.Table], dropped: int, timer_values: Any, expired: int | None
     ) -> pd.DataFrame:
         bucket = self.plan.load(self.state.shelf, self.state.load())
-        reached = 0 if self.plan.per_group else timer_values.getCurrentWatermarkInMs()
-        warn_if_ahead(reached, time.time())
-        tables, late = bucket.step(arrived, 1000 * reached if reached > 0 else None)
+        if self.plan.idle is not None and isinstance(bucket, StreamFramer):
+            reached = timer_values.getCurrentProcessingTimeInMs()
+            tables, late = bucket.step(arrived, None, reached)
+        else:
+            reached = 0 if self.plan.per_group else timer_values.getCurrentWatermarkInMs()
+            warn_if_ahead(reached, time.time())
+            tables, late = bucket.step(arrived, 1000 * reached if reached > 0 else None)
         punctuation = [bucket.unreported()] if self.punctuates and isinstance(bucket, StreamFramer) else []
-        event = bucket.next_event()
-        self.state.save(bucket.save(), None if event is None else -(-event // 1000), reached, expired)
+        event = self._wake_up(bucket)
+        self.state.save(bucket.save(), event, reached, expired)
         tables += [] if self.late is None else [late_rows(table, self.plan, self.late) for table in late if len(table)]
         columns = asdict(bucket.arrivals.counts) | bucket.held | {"dropped": dropped, "bucket": key}
         columns |= {"open": pack(punctuation), "data": pack(tables)}

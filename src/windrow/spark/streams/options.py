@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -11,7 +12,7 @@ from pyspark.sql.types import DateType, StructField, TimestampNTZType, Timestamp
 
 from windrow.errors import SpecError, TypeMismatchError, UnsupportedError, is_one_of, quoted
 from windrow.rows.checks import check_duration
-from windrow.rows.duration import Duration, to_clock
+from windrow.rows.duration import Duration, parse_duration, to_clock
 from windrow.rows.query import Query
 from windrow.spark.arguments import check_switch
 from windrow.spark.streams.buckets import (
@@ -38,9 +39,12 @@ class StreamOptions:
     initial: DataFrame | None = None
     delay: Duration | None = None
     ahead: Duration | None = AHEAD
+    idle: str | timedelta | None = None
+    punctuation: bool = False
 
     def __post_init__(self) -> None:
-        check_switch(self.ordered, "ordered")
+        for name in ("ordered", "punctuation"):
+            check_switch(getattr(self, name), name)
         fragments: object = self.fragments
         if not isinstance(fragments, bool | Duration):
             raise SpecError(
@@ -58,10 +62,31 @@ class StreamOptions:
         for name in ("keep_groups", "delay", "ahead"):
             check_duration(getattr(self, name), name)
         self._check_delay()
+        if self.idle is not None and self.idle_ms is not None and not self.ordered and self.delay is None:
+            raise SpecError(
+                f"idle: {quoted(self.idle)} requires delay= or ordered=True; with a watermark, use max_gap= in the "
+                "scheme to end the frames of groups that have stopped"
+            )
         if self.initial is not None:
             check_columns(self.initial)
         if self.initial is not None and self.flush is not None:
             raise SpecError("initial: a checkpoint is flushed as it is; pass either initial= or flush=")
+
+    @property
+    def idle_ms(self) -> int | None:
+        """How long a group may send nothing, in milliseconds."""
+        if self.idle is None:
+            return None
+        number: object = self.idle
+        if isinstance(number, int | float):
+            raise SpecError(
+                f"idle: expected a duration of the wall clock such as '10 minutes', or a timedelta, got {number!r}"
+            )
+        check_duration(self.idle, "idle")
+        micros = parse_duration(self.idle)
+        if micros <= 0:
+            raise SpecError(f"idle: {quoted(self.idle)} must be greater than zero")
+        return -(-micros // 1000)
 
     def _check_delay(self) -> None:
         if self.delay is not None and self.ordered:
@@ -77,7 +102,7 @@ class StreamOptions:
         default = StreamOptions()
         if self.initial is not None:
             raise UnsupportedError("initial: an initial state is only for streams, but the source is a table")
-        for name in ("fragments", "ordered", "late", "buckets", "flush", "keep_groups", "delay"):
+        for name in ("fragments", "ordered", "late", "buckets", "flush", "keep_groups", "delay", "idle", "punctuation"):
             if getattr(self, name) != getattr(default, name):
                 raise UnsupportedError(
                     f"{name}={quoted(getattr(self, name))} is only for streams, but the source is not a streaming "
