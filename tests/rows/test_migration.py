@@ -92,12 +92,14 @@ def run(plan: Any, batches: list[pa.Table], marks: list[int | None], changes: di
 
 @each_scheme
 @FEWER
-@given(data=st.data(), fragments=st.booleans())
-def test_frames_are_the_same_with_other_buckets(kind: type[wr.Scheme], data: st.DataObject, fragments: bool) -> None:
+@given(data=st.data(), fragments=st.booleans(), delay=st.none() | st.integers(0, 6))
+def test_frames_are_the_same_with_other_buckets(
+    kind: type[wr.Scheme], data: st.DataObject, fragments: bool, delay: int | None
+) -> None:
     scheme, table, batches, marks = data.draw(arrivals(kind))
     table = table.rename_columns(["by0", *table.column_names[1:]])
     changes = data.draw(st.dictionaries(st.integers(0, len(batches) - 1), st.integers(1, 4)))
-    plan = plan_for(scheme, fragments=fragments)
+    plan = plan_for(scheme, fragments=fragments, delay=delay)
     parts = [table.take(pa.array(rows, pa.int64())) for rows in batches]
     assert run(plan, parts, marks, changes) == run(plan, parts, marks, {})
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -85,14 +86,17 @@ def cells(on: Array, every: int | float) -> Array:
 
 @dataclass(frozen=True)
 class Cuts:
-    """How the rows of a batch are divided: `slots` for states of records and of pieces, and the pieces that are whole.
+    """How the rows of a batch are divided into pieces, and which pieces are whole.
 
-    Pieces have the slots after those of the records. `record`, `order` and `end` have one entry per piece: its record,
-    its number among the pieces of that record in this batch, and the `on` of its last row. `many` counts the pieces of
-    each record.
+    States of whole pieces have the slots after those of the records. `row` and `slot` have one entry per row and record
+    that it is in, sorted by `turn`, the number of its piece among those of the record in this batch. `record`, `order`
+    and `end` have one entry per whole piece: its record, its turn, and the `on` of its last row. `many` counts the
+    whole pieces of each record.
     """
 
-    slots: Indices
+    row: Indices
+    slot: Indices
+    turn: Indices
     record: Indices
     order: Indices
     end: Array
@@ -139,9 +143,10 @@ class ScheduledFramer(FragmentFramer):
             return super()._aggregate(records, slots, None)
         cuts = self._cut(records, slots, values[START].numbers)
         self._number(records, cuts)
+        own = len(self.accumulators) + START
         with self._naming(records):
             states = [
-                self._states(accumulator, self.states[j], cuts, values[j])
+                self._states(accumulator, self.states[j], cuts, values[j], of_piece=j >= own)
                 for j, accumulator in enumerate(self.accumulators[:FRAGMENT])
             ]
         pieces = records.group.size + np.arange(cuts.record.size)
@@ -163,7 +168,7 @@ class ScheduledFramer(FragmentFramer):
         at, column = np.nonzero(slots >= 0)
         k = slots[at, column]
         sort = np.argsort(k, kind="stable")
-        at, column, k = at[sort], column[sort], k[sort]
+        at, k = at[sort], k[sort]
         begins = np.diff(k, prepend=-1) != 0
         before = np.zeros(size, np.int64)
         before[: carried.count.size] = carried.count
@@ -194,9 +199,9 @@ class ScheduledFramer(FragmentFramer):
         end[first[k[whole]] + order[whole] - 1] = np.where(begins[whole], last_end[k[whole]], t[whole - 1])
         tail = np.flatnonzero(ends & settles)
         end[first[k[tail]] + order[tail]] = t[tail]
-        divided = np.full(slots.shape, -1, np.int64)
-        divided[at, column] = np.where(order < many[k], size + first[k] + order, k)
-        return Cuts(divided, record, own, end, many)
+        slot = np.where(order < many[k], size + first[k] + order, k)
+        turns = np.argsort(order, kind="stable")
+        return Cuts(at[turns], slot[turns], order[turns], record, own, end, many)
 
     def _sure(self, records: Records, k: Indices, t: Array, before: Indices, begins: Any) -> npt.NDArray[np.bool_]:
         """Return whether the frame of each row is certain to qualify once it has the row, given all rows in order."""
@@ -216,8 +221,13 @@ class ScheduledFramer(FragmentFramer):
         records.number[fresh] = self.groups.next[group] + np.arange(fresh.size) - np.searchsorted(group, group)
         np.add.at(self.groups.next, group, 1)
 
-    def _states(self, accumulator: Accumulator, carried: States, cuts: Cuts, values: Values) -> States:
-        """Return the states of the records, then those of the pieces: of all rows up to the end of each."""
+    def _states(
+        self, accumulator: Accumulator, carried: States, cuts: Cuts, values: Values, *, of_piece: bool
+    ) -> States:
+        """Return the states of the records, then those of the pieces: of all rows up to the end of each.
+
+        If `of_piece`, the states are those of the rows of each piece alone.
+        """
         size = cuts.many.size
         held = len(carried)
         states = accumulator.extended(carried, size + cuts.record.size)
@@ -225,17 +235,15 @@ class ScheduledFramer(FragmentFramer):
         if moved.size:
             states.put(size + cuts.first[moved], states.take(moved))
             states.put(moved, accumulator.empty(moved.size))
-        accumulator.accumulate(states, cuts.slots, values)
-        if accumulator in (self.accumulators[START], self.accumulators[COUNT]):
-            return states
-        for order in range(1, int(cuts.many.max(initial=0)) + 1):
-            records = np.flatnonzero(cuts.many >= order)
-            previous = size + cuts.first[records] + order - 1
-            current = np.where(cuts.many[records] > order, previous + 1, records)
-            both = states.take(np.concatenate([previous, current]))
-            n = records.size
-            accumulator.merge(both, np.tile(np.arange(n), 2), n + np.arange(n))
-            states.put(current, both.take(np.arange(n)))
+        begins = np.searchsorted(cuts.turn, np.arange(int(cuts.many.max(initial=0)) + 2))
+        for turn, (a, b) in enumerate(pairwise(begins.tolist())):
+            if turn and not of_piece:
+                # A piece continues where the one before it ended, so that sums are rounded as in any other batch.
+                records = np.flatnonzero(cuts.many >= turn)
+                previous = size + cuts.first[records] + turn - 1
+                states.put(np.where(cuts.many[records] > turn, previous + 1, records), states.take(previous))
+            if a < b:
+                accumulator.accumulate(states, cuts.slot[a:b].reshape(-1, 1), values.at(cuts.row[a:b]))
         return states
 
     def _fragments(self, size: int, cuts: Cuts) -> States:
