@@ -138,6 +138,8 @@ def test_options_make_the_scheme_they_describe(options: list[str], expected: wr.
         ),
         (["--gap", "5", "--delay", "10"], "--delay requires --stream"),
         (["--gap", "5", "--fragments-every", "10"], "--fragments-every requires --stream"),
+        ([*ORDERED, "--idle", "1 minute", "--once"], "--idle: '1 minute' has no effect with --once"),
+        (["--gap", "5", "--stream", "--watermark", "1 hour", "--idle", "1 hour"], "requires --delay or --ordered"),
         ([*ORDERED, "--delay", "10"], "--delay: '10' has no effect with --ordered"),
         (["--gap", "5", "--stream", "--watermark", "1 hour", "--delay", "10"], "no effect with --watermark"),
         (["--gap", "5", "--stream", "--watermark", "soon"], "--watermark: expected a duration of fixed length"),

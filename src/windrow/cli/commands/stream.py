@@ -113,6 +113,10 @@ def check_stream_arguments(args: argparse.Namespace) -> None:
         raise SpecError("--flush requires --once: a stream without end has no last frames")
     if args.ordered and args.watermark is not None:
         raise SpecError(f"--watermark: {args.watermark!r} has no effect with --ordered; drop one of them")
+    if args.idle is not None and args.once:
+        raise SpecError(f"--idle: {args.idle!r} has no effect with --once, which ends with the files; use --flush")
+    if args.idle is not None and args.watermark is not None:
+        raise SpecError(f"--idle: {args.idle!r} requires --delay or --ordered instead of --watermark")
     for other in ("watermark", "ordered"):
         if args.delay is not None and getattr(args, other):
             raise SpecError(f"--delay: {args.delay!r} has no effect with --{other}; drop one of them")
