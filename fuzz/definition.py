@@ -103,6 +103,14 @@ class Definition(ABC):
         """Return the columns whose numbers the scheme reads."""
         return []
 
+    def labels(self, spec: Spec) -> list[str]:
+        """Return the columns whose values label the rows, and are columns of the result."""
+        return []
+
+    def more_columns(self, spec: Spec) -> dict[str, tuple[str, Sequence[Any]]]:
+        """Return further columns that the scheme needs: their types, and values to draw from."""
+        return {}
+
     def conditions(self, spec: Spec) -> dict[str, str]:
         """Return the predicates that the scheme reads."""
         return {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from fuzz.tables import WHOLE, as_stored, extremes
@@ -130,6 +131,17 @@ class Columns:
                     row[j] = rng.choice((None, math.nan)) if floats else None
             rows.append(row)
         return rows
+
+
+def runs_of(rng: random.Random, palette: Sequence[Any], n: int, missing: float) -> list[Any]:
+    """Return `n` values of a palette, in runs of any length, with nulls."""
+    changes = rng.choice((0.0, 0.1, 0.5, 1.0))
+    value = rng.choice(palette)
+    values = []
+    for _ in range(n):
+        value = rng.choice(palette) if rng.random() < changes else value
+        values.append(None if rng.random() < missing / 2 else value)
+    return values
 
 
 def group_sizes(rng: random.Random, groups: int, rows: int) -> list[int]:

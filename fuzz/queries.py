@@ -46,13 +46,16 @@ def draw_query(
     columns = draw.Columns(rng, **odd)
     scheme = schemes.draw(rng, clock.length, runs=runs)
     types = {"g": rng.choice(GROUP_TYPES), "h": "int"} if len(by) == 2 else {"g": rng.choice(GROUP_TYPES)} if by else {}
-    types |= {"t": clock.kind, **columns.types, "hit": "boolean", "stop": "boolean", "p": "bigint"}
+    drawn_too = schemes.more_columns(scheme)
+    more_types = {name: kind for name, (kind, _) in drawn_too.items()}
+    types |= {"t": clock.kind, **columns.types, "hit": "boolean", "stop": "boolean", **more_types, "p": "bigint"}
     drawn: list[list[Any]] = []
     for k, size in enumerate(draw.group_sizes(rng, groups if by else 1, rows)):
         key = [f"g{k}" if types["g"] == "string" else k * 7 - 3] if by else []
         key += [k % 2] if len(by) == 2 else []
         on = draw.instants(rng, clock, size)
-        drawn += [[*key, t, *row] for t, row in zip(on, columns.rows(rng, on), strict=True)]
+        more = [draw.runs_of(rng, palette, size, columns.missing) for _, palette in drawn_too.values()]
+        drawn += [[*key, t, *row, *rest] for t, row, *rest in zip(on, columns.rows(rng, on), *more, strict=True)]
     rng.shuffle(drawn)
     return {
         "scheme": scheme,
@@ -96,7 +99,8 @@ def in_order(parts: dict[str, Any], rows: Sequence[Sequence[Any]] | None = None)
     scheme = parts.get("scheme")
     conditions = schemes.conditions(scheme) if scheme else {}
     attributes = schemes.attributes(scheme) if scheme else []
-    values = [name.partition(" ")[2] for name in parts["agg"]]
+    values = schemes.labels(scheme) if scheme else []
+    values += [name.partition(" ")[2] for name in parts["agg"]]
 
     def key(row: Sequence[Any]) -> list[Any]:
         named = dict(zip(names, row, strict=True))
@@ -173,7 +177,8 @@ class ExpectedFrames:
 
     def _compare_group(self, key: Any, rows: list[dict[str, Any]], expected: list[dict[str, Any]], what: str) -> None:
         rows = sorted(rows, key=lambda row: row["frame"])
-        name, extras = self.parts["scheme"]["name"], schemes.build(self.parts["scheme"]).extras
+        name, scheme = self.parts["scheme"]["name"], schemes.build(self.parts["scheme"])
+        extras = [*scheme.extras, *schemes.labels(self.parts["scheme"])]
         if len(rows) != len(expected):
             raise Mismatch(f"{what}{name}: number of frames", described(key, rows, expected))
         for mine, theirs in zip(rows, expected, strict=True):

@@ -296,6 +296,23 @@ def draw_double_boundary() -> None:
         title(above, 'DoubleBoundary({"depth": 10.0})')
 
 
+def draw_change() -> None:
+    """Draw the traffic at a detector by its state, which is a text."""
+    table = readings(1021, 16.25, 17.75).filter(pc.field("speed").is_valid())
+    state = np.select([numbers(table, "speed") < 30, numbers(table, "speed") < 48], ["jam", "slow"], "free")
+    table = table.append_column("state", pa.array(state))
+    frames = framed(table, wr.Change("state", min_duration="3 minutes"), "starttime")
+    with picture("change", 2.3) as axes:
+        for frame, state in zip(hours_of(frames), frames["state"].to_pylist(), strict=True):
+            tint = {"free": 0.12, "slow": 0.3, "jam": 0.55}[state]
+            axes.axvspan(frame.start, frame.end, color=FRAME, alpha=tint, linewidth=0, zorder=0)
+            label(axes, state, ((frame.start + frame.end) / 2, 6))
+        axes.plot(numbers(table, "hour"), numbers(table, "speed"), color=SIGNAL)
+        speed_axis(axes)
+        clock(axes, 16.25, 17.75, 0.25)
+        title(axes, 'Change("state", min_duration="3 minutes")')
+
+
 def draw_delta() -> None:
     """Draw a patch of dye, with a box around each frame: no box is higher than the limit."""
     table = scans(14560, 15040)
@@ -443,6 +460,7 @@ PICTURES: dict[str, Callable[[], None]] = {
     "threshold": draw_threshold,
     "boundary": draw_boundary,
     "double-boundary": draw_double_boundary,
+    "change": draw_change,
     "delta": draw_delta,
     "aggregate": draw_aggregate,
     "gap": draw_gap,

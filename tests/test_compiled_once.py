@@ -35,9 +35,11 @@ EXAMPLES = [
 ]
 for scheme in EXAMPLES:
     types = {name: pa.float64() for name in scheme.attributes}
+    types |= {label.column: pa.int64() for label in scheme.label_columns.values()}
     framer = Framer(scheme, Clock.of(pa.timestamp("us"), "on"), types, [])
     inputs = {name: column([1.0, 5.0, 2.0]) for name in scheme.attributes}
     inputs |= {name: column([name == "hit", False, name != "hit"]) for name in scheme.predicates}
+    inputs |= {name: column([[1], [1], [2]]) for name in scheme.label_columns}
     framer.process(RowBatch(np.zeros(3, np.int64), np.arange(3), inputs, []))
     framer.finish()
 for kind in BUILTIN:

@@ -73,6 +73,16 @@ def attributes(scheme: dict[str, Any]) -> list[str]:
     return DEFINITIONS[scheme["name"]].attributes(_spec(scheme))
 
 
+def labels(scheme: dict[str, Any]) -> list[str]:
+    """Return the columns whose values label the rows."""
+    return DEFINITIONS[scheme["name"]].labels(_spec(scheme))
+
+
+def more_columns(scheme: dict[str, Any]) -> dict[str, tuple[str, Sequence[Any]]]:
+    """Return further columns that a scheme needs: their types, and values to draw from."""
+    return DEFINITIONS[scheme["name"]].more_columns(_spec(scheme))
+
+
 def settle(scheme: dict[str, Any], rows: Sequence[Row], on: str) -> list[Settled]:
     """Return the rows that take part, according to the policy for nulls."""
     return DEFINITIONS[scheme["name"]].settle(_spec(scheme), rows, on)

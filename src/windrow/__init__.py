@@ -45,7 +45,17 @@ if TYPE_CHECKING:
         UnsupportedError,
         WindrowError,
     )
-    from windrow.framing.schemes import Aggregate, Boundary, Custom, Delta, DoubleBoundary, Gap, Scheme, Threshold
+    from windrow.framing.schemes import (
+        Aggregate,
+        Boundary,
+        Change,
+        Custom,
+        Delta,
+        DoubleBoundary,
+        Gap,
+        Scheme,
+        Threshold,
+    )
     from windrow.planner.advice import Advice, advise
     from windrow.spark import (
         ParquetSource,
@@ -74,6 +84,7 @@ __all__ = [
     "Aggregate",
     "AggregateFunction",
     "Boundary",
+    "Change",
     "ColumnError",
     "Custom",
     "DataError",
@@ -154,7 +165,7 @@ _HOMES = {
         "UnsupportedError", "WindrowError",
     ),
     "windrow.framing.schemes": (
-        "Aggregate", "Boundary", "Custom", "Delta", "DoubleBoundary", "Gap", "Scheme", "Threshold",
+        "Aggregate", "Boundary", "Change", "Custom", "Delta", "DoubleBoundary", "Gap", "Scheme", "Threshold",
     ),
     "windrow.planner.advice": ("Advice", "advise"),
     "windrow.spark": (

@@ -134,6 +134,7 @@ def test_all_rows_are_shown_where_there_are_as_many_as_the_limit(parquet, capsys
         (["--threshold", "speed < 40", "--close", "speed > 65", "--segments"], ["7", "0"]),
         (["--boundary", "speed=0:40:80"], ["7", "0"]),
         (["--double-boundary", "speed=40"], ["7", "0"]),
+        (["--change", "cars", "--ignore", "3,2.0"], ["7", "0"]),
         (["--delta", "speed=5", "--op", "<", "--reference", "first"], ["7", "0"]),
         (["--aggregate", "sum(cars) > 5", "--nulls", "break"], ["7", "0"]),
         (["--gap", "90 seconds", "--max-gap", "1 minute"], ["7", "0"]),

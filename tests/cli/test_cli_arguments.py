@@ -54,6 +54,8 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--boundary", "x=10,y=0:5:20"], wr.Boundary({"x": 10.0, "y": [0, 5, 20]})),
         (["--boundary", "x=5:"], wr.Boundary({"x": [5]})),
         (["--double-boundary", "x=10"], wr.DoubleBoundary({"x": 10})),
+        (["--change", "state, gear"], wr.Change(["state", "gear"])),
+        (["--change", "state", "--ignore", "OFF, 0"], wr.Change("state", ignore=["OFF", "0"])),
         (["--delta", "dye=0.05"], wr.Delta({"dye": 0.05})),
         (
             ["--delta", "a=1, b=2", "--op", ">", "--reference", "first"],
@@ -74,8 +76,8 @@ def test_options_make_the_scheme_they_describe(options: list[str], expected: wr.
     [
         (
             ["--double-boundary", "x=5", "--min-count", "3"],
-            "--min-count is an option of --aggregate and --boundary and --delta and --gap and --threshold and cannot "
-            "be used with --double-boundary",
+            "--min-count is an option of --aggregate and --boundary and --change and --delta and --gap and --threshold "
+            "and cannot be used with --double-boundary",
         ),
         (["--gap", "5", "--max-count", "2", "--min-count", "3"], "min_count: expected at most max_count=2, got 3"),
         (["--threshold", "x > 1", "--op", "<"], "--op is an option of --delta and cannot be used with --threshold"),
@@ -196,7 +198,16 @@ def test_help_and_version_succeed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["frames", "--help"]) == 0
     output = " ".join(capsys.readouterr().out.split())
     assert "Custom schemes, written in Python" in output
-    for option in ("--threshold", "--boundary", "--double-boundary", "--delta", "--aggregate", "--gap", "--explain"):
+    for option in (
+        "--threshold",
+        "--boundary",
+        "--double-boundary",
+        "--change",
+        "--delta",
+        "--aggregate",
+        "--gap",
+        "--explain",
+    ):
         assert option in output
 
 

@@ -146,7 +146,7 @@ def examples_of(kind: type[wr.Scheme]) -> list[wr.Scheme]:
 
 @each_scheme
 def test_no_tuples_give_no_frames(kind: type[wr.Scheme]) -> None:
-    nothing = traffic([], hit=[], stop=[], x=[], y=[], v=[])
+    nothing = traffic([], hit=[], stop=[], x=[], y=[], v=[], state=[])
     for scheme in examples_of(kind):
         assert framed(scheme, INTEGER, nothing) == []
 
@@ -202,8 +202,10 @@ def test_a_spec_says_where_it_comes_from_and_what_it_reads(kind: type[wr.Scheme]
     assert kind.examples()
     for scheme in examples_of(kind):
         assert scheme.source
-        assert scheme.predicates or scheme.attributes or scheme.longest_gap(INTEGER) < INTEGER.greatest
-        assert len(scheme.extras) == scheme.bind(INTEGER, TYPES).labels
+        reads = scheme.predicates or scheme.attributes or scheme.label_columns
+        assert reads or scheme.longest_gap(INTEGER) < INTEGER.greatest
+        widths = [label.width(TYPES[label.column]) for label in scheme.label_columns.values()]
+        assert len(scheme.extras) + sum(widths) == scheme.bind(INTEGER, TYPES).labels
 
 
 @each_scheme

@@ -52,6 +52,7 @@ def with_outages(rng: np.random.Generator, n: int, groups: int) -> pa.Table:
             "v": pa.array(rng.integers(-9, 9, n), mask=rng.random(n) < 0.1),
             "hit": pa.array(truth, mask=missing),
             "stop": pa.array(rng.random(n) < 0.2),
+            "state": pa.array(np.where(truth, "A", "B").astype(object), mask=rng.random(n) < 0.1),
         }
     )
     return made.take(pa.array(rng.permutation(n)))

@@ -40,6 +40,7 @@ def test_aggregates_of_nothing_but_nulls_are_null(hollow, plan):
     [
         wr.Boundary({"v": 1}),
         wr.DoubleBoundary({"v": 1}),
+        wr.Change("v"),
         wr.Delta({"v": 1}),
         wr.Aggregate(wr.sum("v"), ">", 1),
         wr.Threshold("v > 1"),
@@ -136,6 +137,8 @@ def test_what_is_no_number_is_neither_clock_nor_attribute_nor_added_up(odd, name
     refused(on=name)
     refused(wr.Boundary({name: 1}))
     refused(wr.Aggregate(wr.max(name), ">", 1))
+    if name in NESTED:
+        refused(wr.Change(name))
     for kind in wr.aggregates.BUILTIN:
         if name in NESTED or not kind.only_compares:
             refused(agg={"r": example_aggregate(kind, name, "x")})

@@ -109,6 +109,7 @@ def table(rows: int, groups: int, seed: int = 7, skew: float = 2.0) -> pa.Table:
             "t": pa.array(t),
             "x": pa.array(np.where(gone < 0.02, np.nan, x), mask=(gone > 0.02) & (gone < 0.05)),
             "v": pa.array(v, mask=gone > 0.95),
+            "state": pa.array(np.select([x > 0.4, x < -0.4], ["high", "low"], "OFF"), mask=gone > 0.93),
             "text": pa.array([f"payload {i}" for i in range(rows)]),
         }
     )

@@ -21,7 +21,10 @@ SECOND = 1_000_000
 BATCHES = 4
 
 
-STREAMED = ["threshold with a gap", "grid that breaks at nulls", "double boundary", "custom", "custom that overlaps"]
+STREAMED = [
+    "threshold with a gap", "change of several columns", "grid that breaks at nulls", "double boundary", "custom",
+    "custom that overlaps",
+]  # fmt: skip
 
 
 DELAY = 40

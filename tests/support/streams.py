@@ -18,9 +18,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 import windrow as wr
+from fuzz.schemes.change import LONG
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.arrays import ALL_VALID, Values, read_numbers
 from windrow.framing.framer import Framer, Frames
+from windrow.framing.schemes.rules.labels import LabelColumn
 from windrow.framing.theory.brute_force import final_frames, settle_nulls
 from windrow.framing.theory.local import StreamRow
 from windrow.rows.clock import Clock
@@ -30,7 +32,15 @@ FEWER = settings(max_examples=settings().max_examples // 6)
 """For tests whose examples are long."""
 
 INTEGER, FLOAT = Clock.of(pa.int64(), "on"), Clock.of(pa.float64(), "on")
-TYPES = {"x": pa.float64(), "y": pa.float64(), "v": pa.int64(), "position": pa.int64()}
+TYPES = {
+    "x": pa.float64(),
+    "y": pa.float64(),
+    "v": pa.int64(),
+    "hit": pa.bool_(),
+    "stop": pa.bool_(),
+    "state": pa.string(),
+    "position": pa.int64(),
+}
 MEMBERS = (wr.first("position"), wr.last("position"), wr.sum("position"))
 """Aggregates that identify the rows in a frame."""
 
@@ -71,6 +81,7 @@ class Row(NamedTuple):
 NUMBERS = st.integers(-2, 4).map(float)
 TRUTHS = st.booleans()
 VALUES = st.none() | st.integers(-9, 9)
+STATES = st.sampled_from(["A", "A", "B", "", LONG])
 STEPS = st.sampled_from([0, 1, 1, 1, 2, 2, 3, 5])
 
 
@@ -81,7 +92,8 @@ def _columns(n: int, *, missing: bool) -> dict[str, st.SearchStrategy[list[Any]]
     numbers = st.one_of(NUMBERS, NUMBERS, st.sampled_from([None, math.nan])) if missing else NUMBERS
     runs = st.lists(st.tuples(truths, st.integers(1, 5)), min_size=n, max_size=n)
     stretched = runs.map(lambda drawn: [truth for truth, length in drawn for _ in range(length)][:n])
-    columns = {"stop": truths, "x": numbers, "y": numbers, "v": VALUES, "step": STEPS}
+    states = STATES | st.none() if missing else STATES
+    columns = {"stop": truths, "x": numbers, "y": numbers, "v": VALUES, "state": states, "step": STEPS}
     lists = {name: st.lists(values, min_size=n, max_size=n) for name, values in columns.items()}
     return {**lists, "hit": st.one_of(lists["stop"], stretched, st.sampled_from([[True] * n, [False] * n]))}
 
@@ -93,8 +105,14 @@ def samples(
     """A stream of what a scheme reads: empty, one tuple, ties, gaps, everything in, nothing in, with missing values."""
     n = draw(st.integers(0, max_size) | st.integers(max_size // 2, max_size))
     columns = _columns(n, missing=draw(TRUTHS) if missing is None else missing)
-    drawn = {name: draw(columns[name]) for name in dict.fromkeys([*scheme.predicates, *scheme.attributes, *more])}
+    names = [*scheme.predicates, *scheme.attributes, *labels_of(scheme), *more]
+    drawn = {name: draw(columns[name]) for name in dict.fromkeys(names)}
     return Sample(list(accumulate(draw(columns["step"]))), {**drawn, "position": list(range(n))})
+
+
+def labels_of(scheme: wr.Scheme) -> list[str]:
+    """The columns whose values label the rows."""
+    return [label.column for label in scheme.label_columns.values()]
 
 
 def traffic(on: Sequence[float], **columns: Sequence[Any]) -> Sample:
@@ -161,6 +179,11 @@ def _truths(column: Sequence[bool | None]) -> Values:
     return Values(np.array(column, np.bool_), np.array([truth is not None for truth in column], np.bool_))
 
 
+def _labels(label: LabelColumn, values: Sequence[Any]) -> Values:
+    kind = TYPES[label.column]
+    return label.read(Accumulator(wr.first(label.column), kind).read(pa.array(values, kind)), kind)
+
+
 @cache
 def _dtype(aggregate: wr.AggregateFunction) -> np.dtype[Any]:
     """What the aggregate's column is read as."""
@@ -180,6 +203,7 @@ def batch_of(
 
     inputs = {name: _truths(column(name)) for name in scheme.predicates}
     inputs |= {name: read_numbers(pa.array(column(name), TYPES[name]), FLOAT.dtype) for name in scheme.attributes}
+    inputs |= {key: _labels(label, column(label.column)) for key, label in scheme.label_columns.items()}
     columns = {a.column: pa.array(column(a.column), TYPES[a.column]) for a in aggregates if a.columns}
     counted = Values(np.zeros(len(rows), np.int64), ALL_VALID)
     values = [read_numbers(columns[a.column], _dtype(a)) if a.columns else counted for a in aggregates]
@@ -218,9 +242,12 @@ def framed(
     return sorted(row for _, row in done + rows_of(framer.finish()))
 
 
-def _as_number(label: float) -> int:
-    """A label as records store it: a float by its bits."""
-    return int(np.float64(label).view(np.int64)) if isinstance(label, float) else int(label)
+def _as_numbers(scheme: wr.Scheme, label: tuple[Any, ...]) -> tuple[int, ...]:
+    """A label as records store it: a float by its bits, values of any type by their own labels."""
+    if scheme.label_columns:
+        parts = zip(scheme.label_columns.values(), label, strict=True)
+        return tuple(int(part) for column, value in parts for part in _labels(column, [value]).numbers[0])
+    return tuple(int(np.float64(part).view(np.int64)) if isinstance(part, float) else int(part) for part in label)
 
 
 def expected(scheme: wr.Scheme, sample: Sample) -> list[Row]:
@@ -237,7 +264,7 @@ def expected(scheme: wr.Scheme, sample: Sample) -> list[Row]:
                 None if frame.closed_at is None else stream[frame.closed_at].on,
                 len(frame.members),
                 frame.complete,
-                tuple(map(_as_number, frame.label)),
+                _as_numbers(scheme, frame.label),
                 (positions[0], positions[-1], sum(positions)),
             )
         )

@@ -75,6 +75,7 @@ class Framer:
         self.scheme = scheme
         self.clock = clock
         self.automaton = scheme.bind(clock, types)
+        self._widths = {name: label.width(types[label.column]) for name, label in scheme.label_columns.items()}
         self.accumulators = [Accumulator.of(aggregate, types) for aggregate in aggregates]
         self.clear()
 
@@ -141,7 +142,8 @@ class Framer:
     def blank_inputs(self, n: int) -> dict[str, Array]:
         """Return what the scheme reads, for `n` rows whose values do not matter."""
         inputs: dict[str, Array] = {name: np.zeros(n, np.bool_) for name in self.scheme.predicates}
-        return inputs | {name: np.zeros(n) for name in self.scheme.attributes}
+        inputs |= {name: np.zeros(n) for name in self.scheme.attributes}
+        return inputs | {name: np.zeros((n, width), np.int64) for name, width in self._widths.items()}
 
     def advance(self, batch: Batch, inputs: Mapping[str, Array]) -> Frames:
         """Frame rows without aggregating their values."""
@@ -248,19 +250,22 @@ class Framer:
             if lacks is None:
                 continue
             if policy == "error":
-                what = (
-                    f"the predicate {self.scheme.predicates[name]!r}"
-                    if name in self.scheme.predicates
-                    else f"column {name!r}"
-                )
                 n = int(lacks.sum())
-                raise DataError(f"{what} is null or NaN in {n} row{'s' if n > 1 else ''}: nulls='error' forbids that")
+                raise DataError(
+                    f"{self._what(name)} is null or NaN in {n} row{'s' if n > 1 else ''}: nulls='error' forbids that"
+                )
             if policy == "false" or name in self.scheme.predicates:
                 values.numbers[lacks] = False
             missing = lacks if missing is None else missing | lacks
         if missing is None or policy == "false":
             return rows, NOTHING_BREAKS
         return (rows.where(~missing), NOTHING_BREAKS) if policy == "skip" else (rows, missing)
+
+    def _what(self, name: str) -> str:
+        """Describe one of the inputs in an error."""
+        if name in self.scheme.predicates:
+            return f"the predicate {self.scheme.predicates[name]!r}"
+        return str(self.scheme.label_columns[name]) if name in self.scheme.label_columns else f"column {name!r}"
 
     def export(self, groups: npt.NDArray[np.int64]) -> State:
         """Return the state of some groups, numbered in the given order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,10 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.aggregates import AggregateFunction
+from windrow.aggregates.ends import First
+from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.arrays import Array
 from windrow.framing.framer import Framer, Frames
 from windrow.framing.schemes.base import Scheme
-from windrow.rows.query import Query
+from windrow.framing.schemes.rules.labels import LabelColumn, with_plain_zeros
+from windrow.rows.query import Query, RowBatch
+from windrow.rows.roles import Roles
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,44 @@ class FrameQuery(Query[Scheme]):
     def attributes(self) -> tuple[str, ...]:
         """The columns that the scheme reads as numbers."""
         return self.scheme.attributes
+
+    @property
+    def label_columns(self) -> Mapping[str, LabelColumn]:
+        """The columns of any type whose values label the rows."""
+        return self.scheme.label_columns
+
+    @property
+    def agg(self) -> dict[str, AggregateFunction]:
+        """The values of the columns that label the rows, then the user's aggregates."""
+        return self._all_roles.agg
+
+    @property
+    def values(self) -> list[str | None]:
+        """The columns of the aggregates, one after the other; None for a count of rows."""
+        return self._all_roles.values
+
+    @property
+    def accumulators(self) -> list[Accumulator]:
+        """One accumulator per aggregate."""
+        return self._all_roles.accumulators
+
+    @cached_property
+    def _all_roles(self) -> Roles:
+        """The roles with the values of labels as aggregates: they are the same in all rows of a frame."""
+        shown: dict[str, AggregateFunction] = {
+            label.column: First(label.column) for label in self.label_columns.values()
+        }
+        return replace(self.roles, agg={**shown, **self.roles.agg})
+
+    def completed(self, rows: RowBatch) -> RowBatch:
+        """Add the labels of the rows, which are the first values, to the inputs."""
+        if not self.label_columns:
+            return rows
+        inputs, values = dict(rows.inputs), list(rows.values)
+        for j, (name, label) in enumerate(self.label_columns.items()):
+            values[j] = with_plain_zeros(values[j])
+            inputs[name] = label.read(values[j], self.types[label.column])
+        return rows._replace(inputs=inputs, values=values)
 
     @property
     def nulls(self) -> str:

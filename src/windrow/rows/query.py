@@ -48,6 +48,15 @@ class Query(Generic[What]):
         return ()
 
     @property
+    def label_columns(self) -> Mapping[str, Any]:
+        """Columns of any type that label the rows."""
+        return {}
+
+    def completed(self, rows: RowBatch) -> RowBatch:
+        """Return rows that were read, with the inputs that the query derives from their values."""
+        return rows
+
+    @property
     def nulls(self) -> str:
         """How rows are handled in which a predicate or an attribute is null."""
         return "skip"
@@ -150,7 +159,8 @@ class Reader:
         inputs |= {name: read_numbers(table.column(at), FLOAT) for name, at in layout.attributes.items()}
         group = self.directory.encode([table.column(name) for name in layout.by], table.num_rows)
         on = self.request.clock.read(table.column(layout.on)).numbers
-        return RowBatch(group, on, inputs, read_values(self._keepers, layout.values, table))
+        values = read_values(self._keepers, layout.values, table)
+        return self.request.completed(RowBatch(group, on, inputs, values))
 
 
 def _truth(column: pa.BooleanArray) -> Values:

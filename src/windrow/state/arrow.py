@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.state.checks import check_same, check_that, check_version, reading
@@ -80,30 +81,33 @@ def columns_of(prefix: str, fields: Any) -> dict[str, Any]:
     """Return flat arrays as columns of the same names; a matrix becomes one column per matrix column."""
     columns: dict[str, Any] = {}
     for name, array in fields._asdict().items():
-        if array.ndim == 1:
-            columns[f"{prefix}{name}"] = pa.array(array)
-        else:
-            columns |= {
-                f"{prefix}{name}.{i}": pa.array(np.ascontiguousarray(array[:, i])) for i in range(array.shape[1])
-            }
+        columns |= array_columns(f"{prefix}{name}", array)
     return columns
+
+
+def array_columns(name: str, array: npt.NDArray[Any]) -> dict[str, Any]:
+    """Return an array as a column, or as one column per matrix column."""
+    if array.ndim == 1:
+        return {name: pa.array(array)}
+    return {f"{name}.{i}": pa.array(np.ascontiguousarray(array[:, i])) for i in range(array.shape[1])}
 
 
 def fields_of(prefix: str, like: Any, table: pa.Table) -> Any:
     """Read flat arrays back, with the shapes of `like`; they are writable."""
-    arrays = []
-    for name, array in like._asdict().items():
-        if array.ndim == 1:
-            arrays.append(_numpy(table, f"{prefix}{name}", array.dtype))
-        else:
-            matrix = np.empty((table.num_rows, array.shape[1]), array.dtype)
-            for i in range(array.shape[1]):
-                matrix[:, i] = _numpy(table, f"{prefix}{name}.{i}", array.dtype)
-            arrays.append(matrix)
-    return type(like)(*arrays)
+    return type(like)(*(read_array(f"{prefix}{name}", array, table) for name, array in like._asdict().items()))
 
 
-def _numpy(table: pa.Table, name: str, dtype: Any) -> Any:
+def read_array(name: str, like: npt.NDArray[Any], table: pa.Table) -> npt.NDArray[Any]:
+    """Read the array that `array_columns` wrote, with the shape of `like`."""
+    if like.ndim == 1:
+        return _numpy(table, name, like.dtype)
+    matrix = np.empty((table.num_rows, like.shape[1]), like.dtype)
+    for i in range(like.shape[1]):
+        matrix[:, i] = _numpy(table, f"{name}.{i}", like.dtype)
+    return matrix
+
+
+def _numpy(table: pa.Table, name: str, dtype: Any) -> npt.NDArray[Any]:
     column = table.column(name)
     check_that(not column.null_count, f"no nulls in column {name!r}")
     return np.array(column.to_numpy(), dtype=dtype)

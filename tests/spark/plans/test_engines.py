@@ -93,7 +93,9 @@ def found(source, name: str, plan: str, **options) -> list:
     return rows_of(frames.toArrow(), ["g"])
 
 
-@pytest.mark.parametrize("name", sweep(QUERIES, "segments", "delta", "aggregate", "custom"))
+@pytest.mark.parametrize(
+    "name", sweep(QUERIES, "segments", "delta", "aggregate", "custom", "change of several columns")
+)
 def test_the_shuffle_plan_finds_the_frames(as_frame, wanted, name):
     assert found(as_frame, name, "shuffle") == wanted(name)
 
@@ -101,12 +103,14 @@ def test_the_shuffle_plan_finds_the_frames(as_frame, wanted, name):
 RUNS = [name for name, scheme in QUERIES.items() if scheme.is_run]
 
 
-@pytest.mark.parametrize("name", sweep(RUNS, "threshold with minimums", "grid that breaks at nulls", "gap"))
+@pytest.mark.parametrize(
+    "name", sweep(RUNS, "threshold with minimums", "grid that breaks at nulls", "gap", "change of several columns")
+)
 def test_the_native_plan_finds_the_frames(as_frame, wanted, name):
     assert found(as_frame, name, "native") == wanted(name)
 
 
-@pytest.mark.parametrize("name", sweep(QUERIES, "segments", "double boundary", "custom", "gap"))
+@pytest.mark.parametrize("name", sweep(QUERIES, "segments", "double boundary", "custom", "gap", "change that breaks"))
 def test_the_scan_plan_finds_the_frames_across_chunks(spark, ordered_files, wanted, name, many_chunks):
     source = wr.parquet(spark, ordered_files)
     explained = wr.explain(source, QUERIES[name], on="t", by="g", agg=AGGREGATES, plan="scan")
@@ -115,7 +119,16 @@ def test_the_scan_plan_finds_the_frames_across_chunks(spark, ordered_files, want
     assert found(source, name, "scan") == wanted(name)
 
 
-ACROSS_SEAMS = ["threshold", "segments", "double boundary", "delta", "aggregate", "custom", "custom that overlaps"]
+ACROSS_SEAMS = [
+    "threshold",
+    "change",
+    "segments",
+    "double boundary",
+    "delta",
+    "aggregate",
+    "custom",
+    "custom that overlaps",
+]
 
 
 @pytest.mark.parametrize("name", sweep(ACROSS_SEAMS, "segments", "custom"))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import windrow as wr
-from cases import rows_of
+from cases import frame_locally, rows_of
+from every_type import IGNORED, KINDS, VALUES
 from sweeps import sweep
 
 pytestmark = pytest.mark.spark
@@ -99,6 +101,32 @@ def test_groups_of_a_type_that_has_no_literals_are_not_cut(spark, tune):
     df = spark.sql("select id as t, x'ff00' as g, cast(id % 5 as double) as x from range(2000)")
     assert "one group has about" not in str(wr.explain(df, wr.Delta({"x": 1}), on="t", by="g"))
     assert wr.frames(df, wr.Delta({"x": 1}), on="t", by="g").count() > 100
+
+
+def test_change_of_columns_of_every_type(spark, tmp_path, tune):
+    tune(fewest_rows_per_chunk=50, cores=3)
+    rng = np.random.default_rng(1)
+    # In each group, the column of one type changes and all others stay the same.
+    rows = [
+        (name, dict.fromkeys(KINDS, 0) | {name: int(i)}) for name in KINDS for i in rng.integers(0, 9, 30).repeat(2)
+    ]
+    chosen = [
+        {kind: [*VALUES[kind], None][i % (len(VALUES[kind]) + 1)] for kind, i in places.items()} for _, places in rows
+    ]
+    order = rng.permutation(len(rows))
+    columns = {kind: pa.array([chosen[i][kind] for i in order], KINDS[kind], from_pandas=False) for kind in KINDS}
+    table = pa.table({"g": [rows[i][0] for i in order], "t": range(len(rows)), **columns})
+    pq.write_table(table, tmp_path / "types.parquet", row_group_size=100)
+    source = wr.parquet(spark, str(tmp_path / "types.parquet"))
+    for scheme in (
+        wr.Change([*KINDS]),
+        wr.Change([*KINDS], ignore=[*IGNORED.values()], nulls="break", min_count=2),
+    ):
+        expected = rows_of(frame_locally(table, scheme, "t", ["g"], {}), ["g"])
+        for plan, rows_from in {"scan": source, "native": source.df, "shuffle": source.df}.items():
+            frames = wr.frames(rows_from, scheme, on="t", by="g", plan=plan)
+            assert rows_of(frames.toArrow(), ["g"]) == expected, plan
+            assert frames.dtypes[7:] == source.df.select(*KINDS).dtypes
 
 
 def test_several_keys_across_chunks(spark, tmp_path, tune):

@@ -84,6 +84,10 @@ CALLS: dict[str, tuple[str, wr.Scheme]] = {
         "boundary_frames(T, grid => named_struct('x', array(-0.5, 0.5), 'v', 5), nulls => 'break', max_gap => 3)",
         wr.Boundary({"x": [-0.5, 0.5], "v": 5}, nulls="break", max_gap=3),
     ),
+    "change": (
+        "change_frames(T, columns => 'state, v', ignore => array('OFF'), nulls => 'break', min_count => 2)",
+        wr.Change(["state", "v"], ignore="OFF", nulls="break", min_count=2),
+    ),
     "delta": ("delta_frames(T, limits => map('x', 0.8))", wr.Delta({"x": 0.8})),
     "delta to the first": (
         "delta_frames(T, limits => map('x', 0.8, 'v', 9), op => '>', reference => 'first')",
@@ -105,6 +109,7 @@ TRIED = (
     "segments",
     "a predicate that only Spark knows",
     "boundary by break points",
+    "change",
     "delta",
     "maximal aggregate",
     "gap",

@@ -47,7 +47,7 @@ def landed(tuples, tmp_path_factory) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("name", sweep(STREAMED, "threshold with a gap", "custom"))
+@pytest.mark.parametrize("name", sweep(STREAMED, "change of several columns", "custom"))
 def test_a_stream_gives_the_frames_of_a_table(spark, tuples, landed, name, tmp_path):
     scheme = in_seconds(QUERIES[name])
     source = stream(spark, landed)

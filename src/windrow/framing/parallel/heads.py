@@ -17,7 +17,7 @@ from windrow.aggregates.engine.states import States
 from windrow.arrays import Array
 from windrow.framing.framer import Framer
 from windrow.framing.records import OPEN, Batch, Records
-from windrow.state.arrow import columns_of, fields_of
+from windrow.state.arrow import array_columns, columns_of, fields_of, read_array
 
 NO_HEAD, NOT_MET = -1, -2
 """The status of a group whose first row opened no run, and of a group without rows, or with skipped rows only."""
@@ -68,7 +68,7 @@ class HeadFramer(Framer):
             self._record = np.append(self._record, np.full(more, -1, np.int64))
             self._runs = HeadColumns(*map(np.append, self._runs, _no_runs(self, more)))
             fresh = self.blank_inputs(more)
-            self._inputs = {name: np.append(firsts, fresh[name]) for name, firsts in self._inputs.items()}
+            self._inputs = {name: np.concatenate([firsts, fresh[name]]) for name, firsts in self._inputs.items()}
             self._states = tuple(
                 accumulator.extended(states, n)
                 for states, accumulator in zip(self._states, self.accumulators, strict=True)
@@ -118,7 +118,8 @@ class HeadFramer(Framer):
         """Return the heads of some groups as a table."""
         self._note(np.flatnonzero(self._record >= 0), self.records, self.states)
         columns = columns_of("", HeadColumns(*(array[groups] for array in self._runs)))
-        columns |= {f"input.{name}": pa.array(firsts[groups]) for name, firsts in self._inputs.items()}
+        for name, firsts in self._inputs.items():
+            columns |= array_columns(f"input.{name}", firsts[groups])
         for j, states in enumerate(self._states):
             columns |= states.take(groups).columns(f"aggregate{j}.")
         return pa.table(columns)
@@ -126,10 +127,7 @@ class HeadFramer(Framer):
 
 def read_heads(table: pa.Table, framer: Framer) -> Heads:
     """Return the heads that `HeadFramer.heads` wrote, for a framer of the same query."""
-    inputs = {
-        name: np.array(table.column(f"input.{name}").to_numpy(), like.dtype)
-        for name, like in framer.blank_inputs(0).items()
-    }
+    inputs = {name: read_array(f"input.{name}", like, table) for name, like in framer.blank_inputs(0).items()}
     states = tuple(
         accumulator.empty(0).read(f"aggregate{j}.", table) for j, accumulator in enumerate(framer.accumulators)
     )

@@ -21,6 +21,7 @@ from windrow.arrays import Array, Values, is_number
 from windrow.errors import SpecError, TypeMismatchError, is_one_of, quoted
 from windrow.framing.records import Batch, Groups, Records
 from windrow.framing.schemes.native import NativeRun
+from windrow.framing.schemes.rules.labels import LabelColumn, check_labels
 from windrow.framing.schemes.text import TextOption, duration_option, text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream
@@ -228,6 +229,14 @@ class Scheme(ABC):
         return ()
 
     @property
+    def label_columns(self) -> Mapping[str, LabelColumn]:
+        """The columns of any type whose values label the rows, keyed by the kernel's names for them.
+
+        The values of a frame are columns of the result, with the same names, after the `extras`.
+        """
+        return {}
+
+    @property
     def extras(self) -> dict[str, pa.DataType]:
         """The columns that the scheme adds to each frame, in the order of its labels."""
         return {}
@@ -251,6 +260,7 @@ class Scheme(ABC):
                 raise TypeMismatchError(
                     f"{type(self).__name__}: expected a numeric column, got {name!r} of type {types[name]}"
                 )
+        check_labels(self.label_columns, types, type(self).__name__)
         self.bind(clock, types)
 
 

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from windrow.aggregates.text import CALL, as_aggregate
 from windrow.errors import SpecError, quoted
+from windrow.framing.schemes.rules.conversion import Written
 from windrow.rows.text import as_duration, as_number
 
 Parse: TypeAlias = Callable[[Any, str], Any]
@@ -120,6 +121,15 @@ def _pairs(text: str, option: str, example: str) -> dict[str, str]:
             raise SpecError(f"{option}: column {name!r} is given twice")
         pairs[name] = value
     return pairs
+
+
+def as_values(value: Any, option: str) -> Any:
+    """Split a text into values, which are read by the types of the columns that they are compared with.
+
+    >>> as_values("OFF, IDLE", "--ignore")
+    ['OFF', 'IDLE']
+    """
+    return [Written(item.strip()) for item in value.split(",")] if isinstance(value, str) else value
 
 
 def as_comparison(text: str, option: str) -> dict[str, Any]:

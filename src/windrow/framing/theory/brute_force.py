@@ -26,12 +26,13 @@ from __future__ import annotations
 import math
 from inspect import signature
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from windrow.errors import DataError
 from windrow.framing.schemes.base import Scheme
 from windrow.framing.schemes.custom import Custom
 from windrow.framing.schemes.operator import Rule
+from windrow.framing.schemes.rules.labels import LabelColumn
 from windrow.framing.schemes.rules.limits import LimitedScheme
 from windrow.framing.theory.conditions import select
 from windrow.framing.theory.intervals import Interval, Label, covered, from_the_left, possible_frames
@@ -58,6 +59,7 @@ def settle_nulls(scheme: Scheme, stream: Stream) -> list[StreamRow]:
     for on, values, _ in stream:
         names = (*scheme.predicates, *scheme.attributes)
         missing = {name for name in names if values[name] is None or math.isnan(values[name])}
+        missing |= {label.column for label in scheme.label_columns.values() if _lacks(values[label.column], label)}
         if missing and scheme.nulls == "error":
             raise DataError(f"{', '.join(sorted(missing))} is null or NaN at {on}")
         if missing and scheme.nulls == "skip":
@@ -66,6 +68,12 @@ def settle_nulls(scheme: Scheme, stream: Stream) -> list[StreamRow]:
             values = {**values, **dict.fromkeys(missing, False)}
         settled.append(StreamRow(on, values, bool(missing) and scheme.nulls == "break"))
     return settled
+
+
+def _lacks(value: Any, label: LabelColumn) -> bool:
+    """Return whether a value that labels a row is missing or ignored."""
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return value is None or is_nan or any(value == ignored for ignored in label.ignore)
 
 
 def final_frames(scheme: Scheme, stream: Stream) -> list[Frame]:

@@ -19,12 +19,12 @@ from pyspark.sql.types import StructType
 
 from windrow.aggregates import AggregateFunction
 from windrow.framing.query import FrameQuery
-from windrow.framing.schemes import Scheme
 from windrow.framing.schemes.native import NativeRun
 from windrow.rows import wire
 from windrow.spark.plans.clock import as_number, distance
 from windrow.spark.plans.declared import filled, kinds_of, masked
 from windrow.spark.resolve.columns import column
+from windrow.spark.resolve.nulls import lacks_label
 from windrow.spark.resolve.predicates import condition
 from windrow.spark.versions import from_arrow_type
 
@@ -35,7 +35,7 @@ def why_not_native(request: FrameQuery) -> str | None:
     """Return why Catalyst alone cannot run a query, or None if it can."""
     if not request.scheme.is_run:
         return f"{type(request.scheme).__name__} frames with these options are not runs of one label"
-    for name, aggregate in request.agg.items():
+    for name, aggregate in request.roles.agg.items():
         if aggregate.spark_sql_over(*kinds_of(aggregate, request.types)) is None:
             owner = "" if aggregate.builtin else "user-defined "
             return f"agg {name!r}: the {owner}aggregate {aggregate!r} has no exact equivalent in Spark SQL"
@@ -45,7 +45,7 @@ def why_not_native(request: FrameQuery) -> str | None:
 def native_frames(df: DataFrame, request: FrameQuery, schema: StructType) -> DataFrame:
     """Compute frames with one ROWS window and one aggregation."""
     keys = [f"__{wire.key(i)}" for i in range(len(request.by))]
-    run = request.scheme.limited(request.scheme.native_run(_inputs(request.scheme)))
+    run = request.scheme.limited(request.scheme.native_run(_inputs(request)))
     runs = _runs(_rows(df, request, keys), request, run, keys)
     frames = _summed(runs, request, keys).where(_qualifies(request, run))
     number = F.row_number().over(Window.partitionBy(*keys).orderBy(_RUN)) - 1
@@ -54,10 +54,12 @@ def native_frames(df: DataFrame, request: FrameQuery, schema: StructType) -> Dat
     )
 
 
-def _inputs(scheme: Scheme) -> dict[str, str]:
-    """Return the internal names of the scheme's predicates and attributes."""
-    predicates = {name: f"__p{i}" for i, name in enumerate(scheme.predicates)}
-    return predicates | {name: f"__{wire.attribute(i)}" for i, name in enumerate(scheme.attributes)}
+def _inputs(request: FrameQuery) -> dict[str, str]:
+    """Return the internal names of the scheme's predicates and attributes, and of the values that label rows."""
+    inputs = {name: f"__p{i}" for i, name in enumerate(request.predicates)}
+    inputs |= {name: f"__{wire.attribute(i)}" for i, name in enumerate(request.attributes)}
+    values = zip(request.label_columns, enumerate(request.agg.values()), strict=False)
+    return inputs | {name: _value_names(j, aggregate)[0] for name, (j, aggregate) in values}
 
 
 def _rows(df: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
@@ -76,16 +78,15 @@ def _rows(df: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
     for j, aggregate in enumerate(request.agg.values()):
         values = masked([_value(request, aggregate, name) for name in aggregate.columns])
         chosen += [value.alias(name) for value, name in zip(values, _value_names(j, aggregate), strict=True)]
-    if scheme.nulls == "break":
-        return df.select(*chosen, _all_present(truths, attributes).alias("__present"))
+    present = [attribute.isNotNull() & ~F.isnan(attribute) for attribute in attributes]
+    present += [~lacks_label(label, request.types[label.column]) for label in request.label_columns.values()]
     # With nulls="error" nothing is missing here, and with nulls="false" a missing truth is false.
-    return df.where(_all_present(truths if scheme.nulls == "skip" else [], attributes)).select(*chosen)
-
-
-def _all_present(truths: list[Column], attributes: list[Column]) -> Column:
-    present = [truth.isNotNull() for truth in truths]
-    present += [attribute.isNotNull() & ~F.isnan(attribute) for attribute in attributes]
-    return reduce(and_, present, F.lit(True))
+    if scheme.nulls in ("skip", "break"):
+        present += [truth.isNotNull() for truth in truths]
+    all_present = reduce(and_, present, F.lit(True))
+    if scheme.nulls == "break":
+        return df.select(*chosen, all_present.alias("__present"))
+    return df.where(all_present).select(*chosen)
 
 
 def _value(request: FrameQuery, aggregate: AggregateFunction, name: str) -> Column:
@@ -139,7 +140,7 @@ def _cut_by_count(
 
 
 def _summed(runs: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
-    """Aggregate the rows into one row per run."""
+    """Aggregate the rows into one row per run. All its rows have the same labels, which are therefore keys."""
     labels = [name for name in runs.columns if name.startswith("__label")]
     last_of_group = F.count(_NEXT) < F.count(F.lit(1))
     order = [name for name in runs.columns if name.startswith(("__on", "__tie", "__p", "__a", "__v"))]
@@ -148,11 +149,11 @@ def _summed(runs: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
         F.max("__on").alias("__end"),
         F.when(last_of_group, F.lit(None)).otherwise(F.max(_NEXT)).alias("__closed_at"),
         F.count(F.lit(1)).alias("__count"),
-        *(F.max(name).alias(name) for name in labels),
     ]
     for j, aggregate in enumerate(request.agg.values()):
-        sums.append(_result(j, aggregate, request, order).alias(f"__r{j}"))
-    return runs.groupBy(*keys, _RUN).agg(*sums).withColumn("__complete", F.lit(True))
+        if j >= len(request.label_columns):
+            sums.append(_result(j, aggregate, request, order).alias(f"__r{j}"))
+    return runs.groupBy(*keys, _RUN, *labels).agg(*sums).withColumn("__complete", F.lit(True))
 
 
 def _result(j: int, aggregate: AggregateFunction, request: FrameQuery, order: list[str]) -> Column:
@@ -177,6 +178,6 @@ def _qualifies(request: FrameQuery, run: NativeRun) -> Column:
 
 
 def _result_columns(request: FrameQuery, keys: list[str]) -> list[str]:
-    labels = [f"__label{i}" for i in range(len(request.scheme.extras))]
-    results = [f"__r{j}" for j in range(len(request.agg))]
+    labels = [f"__label{i}" for i in range(len(request.scheme.extras) + len(request.label_columns))]
+    results = [f"__r{j}" for j in range(len(request.label_columns), len(request.agg))]
     return [*keys, "__frame", "__start", "__end", "__closed_at", "__count", "__complete", *labels, *results]

@@ -45,7 +45,8 @@ def resolve_roles(
     types = columns.arrow_types([on, *keys, *ties, *(attributes or {}), *aggregated])
     check_keys(types, keys)
     check_keys(types, ties, "order_by")
-    check_collations(columns, aggregates)
+    for name, aggregate in aggregates.items():
+        check_collations(df, aggregate.columns if aggregate.only_compares else (), f"agg {name!r}")
     roles = Roles(on, keys, ties, aggregates, types)
     _ = roles.clock
     return roles
@@ -155,15 +156,15 @@ def check_keys(types: Mapping[str, pa.DataType], keys: Sequence[str], role: str 
             )
 
 
-def check_collations(columns: Columns, agg: Mapping[str, AggregateFunction]) -> None:
+def check_collations(df: DataFrame, names: Iterable[str], role: str) -> None:
     """Reject text with a collation where values are compared: Windrow compares bytes."""
-    for name, aggregate in agg.items():
-        for column in aggregate.columns if aggregate.only_compares else ():
-            kind = columns.field(column, f"agg {name!r}").dataType
-            if isinstance(kind, StringType) and not kind.isUTF8BinaryCollation():
-                raise TypeMismatchError(
-                    f"agg {name!r}: column {column!r} is of type {kind.simpleString()}; cast it to a plain string"
-                )
+    columns = Columns(df)
+    for name in names:
+        kind = columns.field(name, role).dataType
+        if isinstance(kind, StringType) and not kind.isUTF8BinaryCollation():
+            raise TypeMismatchError(
+                f"{role}: column {name!r} is of type {kind.simpleString()}; cast it to a plain string"
+            )
 
 
 def check_distinct(names: Sequence[str], where: str) -> None:

@@ -13,6 +13,7 @@ from windrow.framing.query import FrameQuery
 from windrow.framing.schemes import Aggregate, Scheme
 from windrow.framing.schemes.base import FRAME_COLUMNS
 from windrow.spark.resolve.columns import (
+    check_collations,
     check_compiles,
     check_distinct,
     resolve_roles,
@@ -37,11 +38,15 @@ def resolve(
         raise SpecError(f"scheme: expected a framing scheme such as wr.Threshold('speed < 40'), got {quoted(scheme)}")
     if isinstance(scheme, Aggregate):
         check_compiles(scheme.aggregate)
-    roles = resolve_roles(df, on, by, agg, order_by, {name: type(scheme).__name__ for name in scheme.attributes})
+    labels = [label.column for label in scheme.label_columns.values()]
+    roles = resolve_roles(
+        df, on, by, agg, order_by, dict.fromkeys((*scheme.attributes, *labels), type(scheme).__name__)
+    )
+    check_collations(df, labels, type(scheme).__name__)
     request = FrameQuery(scheme, roles)
     scheme.check(request.clock, request.types)
     for option, predicate in scheme.predicates.items():
         (analyse or check_condition)(df, predicate, "close" if option == "stop" else "predicate")
-    check_distinct([*request.by, *FRAME_COLUMNS, *scheme.extras, *request.agg], "the result")
+    check_distinct([*request.by, *FRAME_COLUMNS, *scheme.extras, *labels, *roles.agg], "the result")
     _ = request.schema
     return request

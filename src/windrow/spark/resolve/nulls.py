@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -13,10 +14,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windrow.errors import DataError, SpecError, is_one_of, quoted
+from windrow.framing.schemes.rules.labels import LabelColumn
 from windrow.rows.query import Query
 from windrow.spark.failures import own_errors
 from windrow.spark.resolve.columns import column
 from windrow.spark.resolve.predicates import condition
+from windrow.spark.versions import from_arrow_type
 
 POLICIES = ("error", "drop")
 FORBIDDEN = "nulls='error' forbids that"
@@ -92,7 +95,20 @@ def _guarded(df: DataFrame, request: Query[Any]) -> dict[str, Column]:
     if request.nulls != "error":
         return {}
     tests = {f"the predicate {text!r}": condition(text).isNull() for text in request.predicates.values()}
-    return tests | {f"column {name!r}": _lacks(name, request.types[name]) for name in request.attributes}
+    tests |= {f"column {name!r}": _lacks(name, request.types[name]) for name in request.attributes}
+    return tests | {
+        str(label): lacks_label(label, request.types[label.column]) for label in request.label_columns.values()
+    }
+
+
+def lacks_label(label: LabelColumn, kind: pa.DataType) -> Column:
+    """Return a test for a null, a NaN or an ignored value in a column that labels rows."""
+    lacks = _lacks(label.column, kind)
+    for value in label.ignored(kind).to_pylist():
+        # Python's instants would be read in the time zone of the session, or of this process.
+        shown = value.isoformat() if isinstance(value, datetime.date) else value
+        lacks = lacks | (column(label.column) == F.lit(shown).cast(from_arrow_type(kind)))
+    return lacks
 
 
 def settle_scanned(df: DataFrame, request: Query[Any], nulls_on: str) -> None:

@@ -56,8 +56,17 @@ def select_rows(request: Query[Any]) -> tuple[tuple[Selected, ...], Layout]:
         *(_as_is(name, at, types[name]) for name, at in zip(request.order_by, layout.order_by, strict=True)),
         *(_condition(text, wire.predicate(name), strict) for name, text in request.predicates.items()),
         *(_number(name, at, strict) for name, at in layout.attributes.items()),
-        *(_as_is(name, at, types[name]) for name, at in zip(request.values, layout.values, strict=True) if name and at),
+        *_values(request, layout, strict),
     ), layout
+
+
+def _values(request: Query[Any], layout: Layout, strict: bool) -> Iterator[Selected]:
+    """Select the columns of the aggregates, the first of which label the rows."""
+    for j, (name, at) in enumerate(zip(request.values, layout.values, strict=True)):
+        if name and at:
+            value = _as_is(name, at, request.types[name])
+            is_label = strict and j < len(request.label_columns)
+            yield replace(value, expression=_unless_missing(name, value)) if is_label else value
 
 
 def quoted(name: str) -> str:
@@ -88,14 +97,20 @@ def _within_years(value: str, column: str, least: int | str, most: int | str) ->
 
 def _never_null(selected: Selected, column: str, role: str) -> Selected:
     """Reject nulls. Catalyst raises the error, because Spark shows a traceback for errors of a worker."""
-    lacks = f"{quoted(column)} IS NULL"
-    if pa.types.is_floating(selected.sent):
-        lacks += f" OR isnan({quoted(column)})"
     message = (
         f"{role}: column {column!r} is null or NaN in some row, so the row cannot be ordered or grouped; "
         "filter such rows with WHERE"
     )
-    return replace(selected, expression=_unless(lacks, message, selected.expression))
+    return replace(selected, expression=_unless(_lacks(column, selected.sent), message, selected.expression))
+
+
+def _lacks(column: str, kind: pa.DataType) -> str:
+    return f"{quoted(column)} IS NULL" + (f" OR isnan({quoted(column)})" if pa.types.is_floating(kind) else "")
+
+
+def _unless_missing(column: str, selected: Selected) -> str:
+    message = f"column {column!r} is null or NaN in some row: nulls='error' forbids that"
+    return _unless(_lacks(column, selected.sent), message, selected.expression)
 
 
 def _unless(test: str, message: str, value: str) -> str:

@@ -1,0 +1,121 @@
+"""Labels: columns of any type of which a scheme only asks whether two rows have the same value.
+
+Kernels compare labels as 64-bit integers, which are the same in every process and in every batch. A number, a Boolean
+or an instant is its own label. Text, binary values and decimals have labels of two integers: the 128 bits of a decimal,
+and a cryptographic digest of text and binary values, which is computed once per distinct value of a batch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.aggregates.engine.codes import is_coded
+from windrow.arrays import ALL_VALID, Values, is_instant, is_number, read_numbers
+from windrow.errors import SpecError, TypeMismatchError, quoted
+from windrow.framing.schemes.rules.conversion import converted
+
+Labels = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LabelColumn:
+    """A column whose values label the rows, and the values that count as missing."""
+
+    column: str
+    ignore: tuple[Any, ...] = ()
+
+    def __str__(self) -> str:
+        """Name the column in errors about missing values.
+
+        >>> str(LabelColumn("state", ("OFF",)))
+        "column 'state', with ignore=['OFF'],"
+        """
+        return f"column {self.column!r}" + (f", with ignore={[*self.ignore]!r}," if self.ignore else "")
+
+    def read(self, values: Values, kind: pa.DataType) -> Values:
+        """Return the labels of values of a type, one row of integers each; missing and ignored values are null.
+
+        >>> from windrow.aggregates.engine.codes import encode
+        >>> states = encode(pa.array(["ON", "OFF", "ON", None]), pa.string())
+        >>> labels, valid, _ = LabelColumn("state", ("OFF",)).read(states, pa.string())
+        >>> labels.shape, (labels[0] == labels[2]).all(), valid.tolist()
+        ((4, 2), np.True_, [True, False, True, False])
+        """
+        labels = _labels_of_numbers(values) if values.dictionary is None else _labels_of_codes(values)
+        present = [values.valid] if values.valid.size else []
+        if values.numbers.dtype == np.float64:
+            present.append(~np.isnan(values.numbers))
+        if self.ignore:
+            present.append(~_is_any_of(values, self.ignored(kind)))
+        valid = np.logical_and.reduce(present) if present else ALL_VALID
+        return Values(labels, ALL_VALID if valid.all() else valid)
+
+    def width(self, kind: pa.DataType) -> int:
+        """Return the number of integers in a label of a value of this type."""
+        return 2 if is_coded(kind) else 1
+
+    def ignored(self, kind: pa.DataType) -> pa.Array:
+        """Return the ignored values that a column of this type can have."""
+        suitable = (converted(value, kind) for value in self.ignore)
+        return pa.array([value for value in suitable if value is not None], kind)
+
+
+def check_labels(labels: Mapping[str, LabelColumn], types: Mapping[str, pa.DataType], scheme: str) -> None:
+    """Reject columns whose values have no plain equality, and ignored values that none of the columns can have."""
+    kinds = {label.column: types[label.column] for label in labels.values()}
+    for name, kind in kinds.items():
+        if not (is_number(kind) or is_instant(kind) or is_coded(kind) or pa.types.is_boolean(kind)):
+            raise TypeMismatchError(
+                f"{scheme}: column {name!r} is of type {kind}; it must be a number, a timestamp, a date, text, "
+                "a binary value or a Boolean"
+            )
+    shown = ", ".join(f"{name!r} of type {kind}" for name, kind in kinds.items())
+    for value in {value: None for label in labels.values() for value in label.ignore}:
+        if all(converted(value, kind) is None for kind in kinds.values()):
+            columns = "column" if len(kinds) == 1 else "any of the columns"
+            raise SpecError(f"ignore: expected values of {columns} {shown}; got {quoted(value)}")
+
+
+def with_plain_zeros(values: Values) -> Values:
+    """Return floats with 0.0 in place of -0.0, which is equal."""
+    is_float = values.dictionary is None and values.numbers.dtype == np.float64
+    return values._replace(numbers=values.numbers + 0.0) if is_float else values
+
+
+def _labels_of_numbers(values: Values) -> Labels:
+    """Return numbers by their bits."""
+    return np.ascontiguousarray(values.numbers).view(np.int64)[:, None]
+
+
+def _labels_of_codes(values: Values) -> Labels:
+    """Return the bits of decimals, and digests of text and binary values."""
+    dictionary = values.dictionary
+    assert dictionary is not None
+    if not len(dictionary):
+        return np.zeros((values.numbers.size, 2), np.int64)
+    if pa.types.is_decimal(dictionary.type):
+        bits = dictionary.buffers()[1]
+        labels = np.frombuffer(bits, np.int64).reshape(-1, 2)[dictionary.offset :]
+    else:
+        distinct = dictionary.cast(pa.large_binary()).to_pylist()
+        digests = b"".join(hashlib.blake2b(value, digest_size=16).digest() for value in distinct)
+        labels = np.frombuffer(digests, np.int64).reshape(-1, 2)
+    return labels[values.numbers]
+
+
+def _is_any_of(values: Values, some: pa.Array) -> npt.NDArray[np.bool_]:
+    """Return which values are equal to any of the given ones."""
+    if values.dictionary is None:
+        return np.isin(values.numbers, read_numbers(some, values.numbers.dtype).numbers)
+    if not len(values.dictionary):
+        return np.zeros(values.numbers.size, np.bool_)
+    found = pc.is_in(values.dictionary, value_set=some.cast(values.dictionary.type))
+    return np.asarray(found)[values.numbers]
