@@ -64,6 +64,41 @@ def table(shape: Shape, folder: Path = FOLDER) -> Path:
     return path
 
 
+def with_states(shape: Shape, folder: Path = FOLDER) -> Path:
+    """Return the folder of the table with this shape and states that change often and seldom; create it if necessary.
+
+    `hot` and `code` say, as text and as a number, whether `x` is over 0.5. `shift` is a text that changes every
+    2,000 ticks, and `user` one of a hundred thousand that changes every four ticks.
+    """
+    path = folder / f"{shape.name}-states"
+    if not path.exists():
+        partial = path.with_name(path.name + ".partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        for file in sorted(table(shape, folder).glob("*.parquet")):
+            with pq.ParquetFile(file) as parquet:
+                states = (_add_states(parquet.read_row_group(i)) for i in range(parquet.num_row_groups))
+                pq.write_table(pa.concat_tables(states), partial / file.name, row_group_size=shape.row_group)
+        partial.rename(path)
+    return path
+
+
+def _add_states(rows: pa.Table) -> pa.Table:
+    hot = rows["x"].to_numpy() > 0.5
+    tick = (rows["ts"].cast(pa.int64()).to_numpy() - EPOCH) // TICK
+    g = rows["g"].to_numpy()
+    user = (tick // 4 * 7919 + g) % 100_000
+    columns = {
+        "hot": pa.array(np.where(hot, "hot", "cold")),
+        "code": pa.array(hot.astype(np.int32)),
+        "shift": pa.array(np.array(["early", "late", "night"])[tick // 2_000 % 3]),
+        "user": pa.array(np.char.add("user-", user.astype(str))),
+    }
+    for name, column in columns.items():
+        rows = rows.append_column(name, column)
+    return rows
+
+
 def _write(shape: Shape, folder: Path) -> None:
     """Write the files one row group at a time, so that memory holds one block instead of the table."""
     per_file = -(-shape.rows // shape.files)

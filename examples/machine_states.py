@@ -1,7 +1,7 @@
 """Machine states: how long was each press running or in fault?
 
-A controller reports a state every minute. `wr.Change` starts a new frame whenever the state changes. `ignore` leaves out
-what is not a state, so that a lost report does not end a frame; `max_gap` ends one where the controller went silent.
+A controller reports a state every minute. `wr.Change` starts a new frame whenever the state changes. `ignore` leaves
+out reports without a state, so that they end no frame; `max_gap` ends a frame where the controller went silent.
 """
 
 from datetime import datetime, timedelta

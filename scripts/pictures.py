@@ -299,14 +299,14 @@ def draw_double_boundary() -> None:
 def draw_change() -> None:
     """Draw the traffic at a detector by its state, which is a text."""
     table = readings(1021, 16.25, 17.75).filter(pc.field("speed").is_valid())
-    state = np.select([numbers(table, "speed") < 30, numbers(table, "speed") < 48], ["jam", "slow"], "free")
+    state = np.select([numbers(table, "speed") < 38, numbers(table, "speed") < 50], ["jam", "slow"], "free")
     table = table.append_column("state", pa.array(state))
     frames = framed(table, wr.Change("state", min_duration="3 minutes"), "starttime")
     with picture("change", 2.3) as axes:
         for frame, state in zip(hours_of(frames), frames["state"].to_pylist(), strict=True):
-            tint = {"free": 0.12, "slow": 0.3, "jam": 0.55}[state]
+            tint, height = {"free": (0.12, 70), "slow": (0.3, 6), "jam": (0.55, 6)}[state]
             axes.axvspan(frame.start, frame.end, color=FRAME, alpha=tint, linewidth=0, zorder=0)
-            label(axes, state, ((frame.start + frame.end) / 2, 6))
+            label(axes, state, ((frame.start + frame.end) / 2, height))
         axes.plot(numbers(table, "hour"), numbers(table, "speed"), color=SIGNAL)
         speed_axis(axes)
         clock(axes, 16.25, 17.75, 0.25)

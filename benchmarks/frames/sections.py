@@ -64,6 +64,42 @@ def delta(bench: Bench) -> None:
     bench.report.timings(f"Delta frames, |x - first| > 1: {bench.rows:,} rows, 1,000 groups", timings, against)
 
 
+def change(bench: Bench) -> None:
+    """Compare runs of equal values with threshold frames: short runs, long runs, and many distinct texts."""
+    shape = replace(data.STANDARD, rows=bench.rows)
+    path = data.with_states(shape)
+    schemes = {
+        "Threshold, short runs": wr.Threshold("x > 0.5"),
+        "Change of a number, short runs": wr.Change("code"),
+        "Change of text, short runs": wr.Change("hot"),
+        "Threshold on text, long runs": wr.Threshold("shift = 'late'"),
+        "Change of text, long runs": wr.Change("shift"),
+        "Change of text, 100,000 users": wr.Change("user"),
+    }
+    competitors = {
+        f"{plan}: {name}": partial(ours, bench.spark, path, scheme, plan)
+        for plan in ("scan", "native")
+        for name, scheme in schemes.items()
+    }
+    check_equal(
+        {name: partial(ours, bench.spark, path, schemes["Change of text, short runs"], name) for name in PLANS},
+        peers.totals,
+        "frames",
+    )
+    timings = bench.race(competitors, bench.few_rounds)
+    bench.report.timings(f"Change frames: {bench.rows:,} rows, 1,000 groups", timings, {})
+
+    def compare(name: str, basis: str, target: str) -> None:
+        for plan in ("scan", "native"):
+            ratio = timings[f"{plan}: {name}"].median / timings[f"{plan}: {basis}"].median
+            bench.report.ratio(f"{plan}: {name} over {basis}", ratio, target)
+
+    compare("Change of a number, short runs", "Threshold, short runs", "at most 1.2")
+    compare("Change of text, short runs", "Threshold, short runs", "at most 1.5")
+    compare("Change of text, long runs", "Threshold on text, long runs", "reported")
+    compare("Change of text, 100,000 users", "Threshold, short runs", "reported")
+
+
 def tiny(bench: Bench) -> None:
     """Compare many tiny groups with fewer large ones."""
     shapes = {
@@ -114,4 +150,4 @@ def memory(bench: Bench) -> None:
         bench.report.ratio(f"{plan}: workers' peak at four times the rows", ratio, "at most 1.2")
 
 
-SECTIONS = {"threshold": threshold, "delta": delta, "tiny": tiny, "cores": cores, "memory": memory}
+SECTIONS = {"threshold": threshold, "delta": delta, "change": change, "tiny": tiny, "cores": cores, "memory": memory}

@@ -117,5 +117,5 @@ def _is_any_of(values: Values, some: pa.Array) -> npt.NDArray[np.bool_]:
         return np.isin(values.numbers, read_numbers(some, values.numbers.dtype).numbers)
     if not len(values.dictionary):
         return np.zeros(values.numbers.size, np.bool_)
-    found = pc.is_in(values.dictionary, value_set=some.cast(values.dictionary.type))
-    return np.asarray(found)[values.numbers]
+    is_any = pc.is_in(values.dictionary, value_set=some.cast(values.dictionary.type))
+    return np.asarray(is_any)[values.numbers]
