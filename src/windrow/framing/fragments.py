@@ -76,8 +76,9 @@ class FragmentFramer(Framer):
         clock: Clock,
         types: Mapping[str, pa.DataType],
         aggregates: Sequence[AggregateFunction],
+        labels: int = 0,
     ) -> None:
-        super().__init__(scheme, clock, types, aggregates)
+        super().__init__(scheme, clock, types, aggregates, labels)
         self.accumulators += [
             Accumulator(First("on"), clock.type),
             Accumulator(Count("on"), pa.int64()),

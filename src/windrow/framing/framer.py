@@ -55,6 +55,9 @@ class State(NamedTuple):
 class Framer:
     """A running scheme: rows in, frames out, state in between.
 
+    All rows of a frame have the same values in the columns of the first `labels` aggregates, so that only the row that
+    opens a frame is aggregated.
+
     >>> import numpy as np, pyarrow as pa, windrow as wr
     >>> framer = Framer(wr.Threshold("hot"), Clock.of(pa.int64(), "t"), {}, [])
     >>> hot = Values(np.array([True, True, False, True]), np.empty(0, bool))
@@ -71,8 +74,10 @@ class Framer:
         clock: Clock,
         types: Mapping[str, pa.DataType],
         aggregates: Sequence[AggregateFunction],
+        labels: int = 0,
     ) -> None:
         self.scheme = scheme
+        self.labels = labels
         self.clock = clock
         self.automaton = scheme.bind(clock, types)
         self._widths = {name: label.width(types[label.column]) for name, label in scheme.label_columns.items()}
@@ -169,15 +174,16 @@ class Framer:
         for column, before in zip(records, self.records, strict=True):
             column[:carried] = before
         if self.automaton.searches:
-            following = successors(batch.group, self.groups.next.size)
-            batch = batch._replace(following=following, first=np.empty(room, np.int64))
+            batch = batch._replace(following=successors(batch.group, self.groups.next.size))
+        if self.automaton.searches or self.labels:
+            batch = batch._replace(first=np.empty(room, np.int64))
         slotted = batch.on.size if self.wants_slots(batch) and rows is not None else 0
         slots = np.full((slotted, self.automaton.width), -1, np.int64)
         used = self.automaton.kernel(batch, inputs, self.groups, records, carried, slots)
         records = Records(*(column[:used] for column in records))
         if rows is not None and self.automaton.searches:
             self._hold(rows, records, batch.first)
-        states = self._aggregate(records, slots, None if rows is None else rows.values)
+        states = self._aggregate(records, slots, batch.first[carried:used], None if rows is None else rows.values)
         done = np.flatnonzero(records.status == FINAL)
         left = np.flatnonzero((records.status == OPEN) | (records.status == WAITING))
         finished = records.take(done)
@@ -203,20 +209,26 @@ class Framer:
 
     def wants_slots(self, batch: Batch) -> bool:
         """Return whether the kernel must record which record each row is in."""
-        return bool(self.accumulators)
+        return len(self.accumulators) > self.labels
 
     def observe(
         self, batch: Batch, inputs: Mapping[str, Array], records: Records, states: tuple[States, ...], slots: Array
     ) -> None:
         """Inspect a batch while all its records still exist; a hook for subclasses."""
 
-    def _aggregate(self, records: Records, slots: Array, values: Sequence[Values] | None) -> tuple[States, ...]:
+    def _aggregate(
+        self, records: Records, slots: Array, first: Array, values: Sequence[Values] | None
+    ) -> tuple[States, ...]:
+        """Add the values of rows to the states of the records, the last of which were opened by the rows `first`."""
+        opened = np.arange(records.group.size - first.size, records.group.size)
         parts = np.flatnonzero(records.status == PART)
         out = []
         for j, accumulator in enumerate(self.accumulators):
             states = accumulator.extended(self.states[j], records.group.size)
             with self._naming(records):
-                if values is not None:
+                if values is not None and j < self.labels:
+                    accumulator.accumulate(states, opened[:, None], values[j].at(first))
+                elif values is not None:
                     accumulator.accumulate(states, slots, values[j])
                 if parts.size:
                     accumulator.merge(states, records.into, parts)

@@ -86,7 +86,7 @@ class FrameQuery(Query[Scheme]):
 
     def framer(self, kind: type[Framer] = Framer) -> Framer:
         """Return a new framer of the given kind."""
-        return kind(self.scheme, self.clock, self.types, list(self.agg.values()))
+        return kind(self.scheme, self.clock, self.types, list(self.agg.values()), len(self.label_columns))
 
     @cached_property
     def schema(self) -> pa.Schema:

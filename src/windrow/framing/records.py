@@ -107,8 +107,8 @@ _NONE = np.empty(0, np.int64)
 class Batch(NamedTuple):
     """Ordered rows: their group, their `on`, and whether a null attribute breaks the frame (empty: never).
 
-    For kernels that search for frames from the left, `following` is the position of each row's successor in its group,
-    and the kernel writes the position of the first row of each record that it opens to `first`.
+    For kernels that search for frames from the left, `following` is the position of each row's successor in its group.
+    Unless `first` is empty, the kernel writes the position of the first row of each record that it opens to it.
     """
 
     group: npt.NDArray[np.int64]

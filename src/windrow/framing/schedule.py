@@ -138,9 +138,11 @@ class ScheduledFramer(FragmentFramer):
             whole = self.ended(frames, final=False)
         return whole
 
-    def _aggregate(self, records: Records, slots: Array, values: Sequence[Values] | None) -> tuple[States, ...]:
+    def _aggregate(
+        self, records: Records, slots: Array, first: Array, values: Sequence[Values] | None
+    ) -> tuple[States, ...]:
         if values is None:
-            return super()._aggregate(records, slots, None)
+            return super()._aggregate(records, slots, first, None)
         cuts = self._cut(records, slots, values[START].numbers)
         self._number(records, cuts)
         own = len(self.accumulators) + START

@@ -77,9 +77,12 @@ class StreamFramer:
     def __post_init__(self) -> None:
         request = self.plan.request
         self.reader = Reader(request, self.plan.layout)
-        arguments = (request.scheme, request.clock, request.types, list(request.agg.values()))
-        every = self.plan.every
-        self.framer = FragmentFramer(*arguments) if every is None else ScheduledFramer(*arguments, every)
+        every, agg = self.plan.every, list(request.agg.values())
+        self.framer = (
+            FragmentFramer(request.scheme, request.clock, request.types, agg, len(request.label_columns))
+            if every is None
+            else ScheduledFramer(request.scheme, request.clock, request.types, agg, every)
+        )
         self.framer.directory = self.reader.directory
         self.arrivals = Arrivals(
             self.reader, self.shelf, self.plan.ordered, delay=self.plan.delay, listens=self.plan.idle is not None

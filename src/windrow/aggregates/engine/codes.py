@@ -68,17 +68,20 @@ def encode(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> Values:
     >>> values.numbers.tolist(), values.dictionary.to_pylist()
     ([1, 2, 0, 1], ['a', 'b', 'c'])
     """
-    if column.type != kind:
+    if not len(column):
+        column = pa.array([], kind)
+    elif column.type != kind:
         column = column.cast(kind)
-    column = column.cast(stored_type(kind))
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
+    # All chunks have the same dictionary.
     encoded = column.dictionary_encode()
-    places = _places(encoded.dictionary)
-    indices = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    distinct = encoded.dictionary.cast(stored_type(kind))
+    places = _places(distinct)
+    indices = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
     valid = np.asarray(column.is_valid()) if column.null_count else ALL_VALID
-    dictionary = encoded.dictionary.take(pa.array(np.argsort(places)))
-    return Values(places[indices] if places.size else indices, valid, dictionary)
+    dictionary = distinct.take(pa.array(np.argsort(places)))
+    return Values(np.take(places, indices) if places.size else indices.astype(np.int64), valid, dictionary)
 
 
 def union(a: pa.Array, b: pa.Array) -> tuple[pa.Array, Indices, Indices]:

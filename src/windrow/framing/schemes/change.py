@@ -115,7 +115,8 @@ class Change(RuleScheme):
         labels = self.label_columns
 
         def make(batch: Batch, inputs: Mapping[str, Array]) -> LabelRule:
-            return LabelRule(np.hstack([inputs[name] for name in labels]))
+            each = [inputs[name] for name in labels]
+            return LabelRule(each[0] if len(each) == 1 else np.hstack(each))
 
         return BoundRule(make, labels=sum(label.width(types[label.column]) for label in labels.values()))
 

@@ -108,7 +108,7 @@ def _labels_of_codes(values: Values) -> Labels:
         distinct = dictionary.cast(pa.large_binary()).to_pylist()
         digests = b"".join(hashlib.blake2b(value, digest_size=16).digest() for value in distinct)
         labels = np.frombuffer(digests, np.int64).reshape(-1, 2)
-    return labels[values.numbers]
+    return np.take(labels, values.numbers, axis=0)
 
 
 def _is_any_of(values: Values, some: pa.Array) -> npt.NDArray[np.bool_]:

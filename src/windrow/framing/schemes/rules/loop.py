@@ -173,7 +173,7 @@ def _maximal(rule: Any, batch: Batch, limits: Limits, groups: Groups, records: R
             groups.open[g, 0] = -1
         if not is_break(batch, i) and begins(rule, memo, label, used, i, continues):
             open_record(records, used, g, t)
-            if searches:
+            if batch.first.size:
                 batch.first[used] = i
             groups.open[g, 0] = used
             assign(slots, i, 0, used)
