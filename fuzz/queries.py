@@ -178,7 +178,7 @@ class ExpectedFrames:
     def _compare_group(self, key: Any, rows: list[dict[str, Any]], expected: list[dict[str, Any]], what: str) -> None:
         rows = sorted(rows, key=lambda row: row["frame"])
         name, scheme = self.parts["scheme"]["name"], schemes.build(self.parts["scheme"])
-        extras = [*scheme.extras, *schemes.labels(self.parts["scheme"])]
+        extras = scheme.added_columns
         if len(rows) != len(expected):
             raise Mismatch(f"{what}{name}: number of frames", described(key, rows, expected))
         for mine, theirs in zip(rows, expected, strict=True):

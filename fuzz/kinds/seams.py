@@ -126,7 +126,8 @@ class Scan(Kind):
             if chunks.why_not_chunks(groups, cut):
                 raise NotACase
             tuning = replace(request.tuning, rows_per_replay=parts["replay"])
-            reader = chunks.ChunkReader("/", tuple(footers.schema.names), "t", request.clock, tuning)
+            encoded = scan.encoded_columns(request, footers.schema)
+            reader = chunks.ChunkReader("/", tuple(footers.schema.names), "t", request.clock, tuning, encoded)
             plan = scan.ScanPlan(request, reader, footers.schema, tuple(cut), buckets=len(cut))
             if len(cut) == 1:
                 batches = scan._frame_whole(plan)([numbered(0)])

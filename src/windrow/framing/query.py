@@ -95,9 +95,10 @@ class FrameQuery(Query[Scheme]):
         fields = [(name, self.types[name]) for name in self.by]
         fields += [("frame", pa.int64()), ("start", on), ("end", on), ("closed_at", on)]
         fields += [("count", pa.int64()), ("complete", pa.bool_())]
-        fields += list(self.scheme.extras.items())
-        fields += [(name, accumulator.result) for name, accumulator in zip(self.agg, self.accumulators, strict=True)]
-        return pa.schema(fields)
+        results = {name: keeper.result for name, keeper in zip(self.agg, self.accumulators, strict=True)}
+        added = self.scheme.added_columns
+        fields += [(name, self.scheme.extras.get(name) or results[name]) for name in added]
+        return pa.schema(fields + [(name, results[name]) for name in self.roles.agg])
 
 
 def frames_table(request: FrameQuery, keys: list[pa.Array], frames: Frames) -> pa.Table:
@@ -115,8 +116,11 @@ def frames_table(request: FrameQuery, keys: list[pa.Array], frames: Frames) -> p
         closed,
     ]
     columns += [pa.array(records.count), pa.array(records.complete)]
-    columns += [_labels(records.label[:, j], kind) for j, kind in enumerate(request.scheme.extras.values())]
-    return pa.table(columns + list(frames.aggregates), schema=schema)
+    scheme, results = request.scheme, dict(zip(request.agg, frames.aggregates, strict=True))
+    places = zip(scheme.extras.items(), scheme.extra_places(request.types), strict=True)
+    added = {name: _labels(records.label[:, place], kind) for (name, kind), place in places}
+    columns += [added[name] if name in added else results[name] for name in scheme.added_columns]
+    return pa.table(columns + [results[name] for name in request.roles.agg], schema=schema)
 
 
 def _labels(numbers: Array, kind: pa.DataType) -> pa.Array:

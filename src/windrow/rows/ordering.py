@@ -73,6 +73,8 @@ def sorted_as_spark(keys: Iterable[pa.ChunkedArray]) -> npt.NDArray[np.int64]:
     """Return the row indices in ascending order of several columns, in Spark's order; the sort is stable."""
     columns: dict[str, pa.Array] = {}
     for i, key in enumerate(keys):
+        if pa.types.is_dictionary(key.type):
+            key = key.cast(key.type.value_type)
         # Spark sorts nulls first and NaN last; Arrow would put both at the end.
         columns[f"valid{i}"] = pc.is_valid(key).cast(pa.int8())
         if pa.types.is_floating(key.type):

@@ -242,6 +242,5 @@ def analyse_outside(df: DataFrame, predicate: object, option: str) -> None:
 
 def result_schema(df: DataFrame, request: FrameQuery) -> StructType:
     """Return the Spark schema of the result. Keys and instants keep the types they have in the source."""
-    never_null = {*request.by, "frame", "start", "end", "count", "complete", *request.scheme.extras}
-    never_null |= {label.column for label in request.label_columns.values()}
+    never_null = {*request.by, "frame", "start", "end", "count", "complete", *request.scheme.added_columns}
     return spark_schema(df, request, request.schema, ("start", "end", "closed_at"), never_null)

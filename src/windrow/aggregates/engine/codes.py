@@ -68,20 +68,30 @@ def encode(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> Values:
     >>> values.numbers.tolist(), values.dictionary.to_pylist()
     ([1, 2, 0, 1], ['a', 'b', 'c'])
     """
-    if not len(column):
-        column = pa.array([], kind)
-    elif column.type != kind:
-        column = column.cast(kind)
-    # All chunks have the same dictionary.
-    encoded = column.dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
+    encoded = _with_dictionary(column, kind)
     distinct = encoded.dictionary.cast(stored_type(kind))
     places = _places(distinct)
+    first = np.empty(places.max(initial=-1) + 1, np.int64)
+    first[places] = np.arange(places.size)
     indices = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    valid = np.asarray(column.is_valid()) if column.null_count else ALL_VALID
-    dictionary = distinct.take(pa.array(np.argsort(places)))
-    return Values(np.take(places, indices) if places.size else indices.astype(np.int64), valid, dictionary)
+    valid = np.asarray(encoded.is_valid()) if encoded.null_count else ALL_VALID
+    codes = np.take(places, indices) if places.size else indices.astype(np.int64)
+    return Values(codes, valid, distinct.take(pa.array(first)))
+
+
+def _with_dictionary(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.DictionaryArray:
+    """Return a column with one dictionary for all its rows. A column of files may have dictionaries already."""
+    if not len(column):
+        return pa.array([], kind).dictionary_encode()
+    if pa.types.is_dictionary(column.type) and column.type.value_type == kind:
+        whole = column.unify_dictionaries().combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        # A dictionary of more rows than there are here is not worth sorting.
+        if len(whole.dictionary) <= len(column) and not whole.dictionary.null_count:
+            return whole
+    if column.type != kind:
+        column = column.cast(kind)
+    encoded = column.dictionary_encode()
+    return encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
 
 
 def union(a: pa.Array, b: pa.Array) -> tuple[pa.Array, Indices, Indices]:

@@ -232,9 +232,18 @@ class Scheme(ABC):
     def label_columns(self) -> Mapping[str, LabelColumn]:
         """The columns of any type whose values label the rows, keyed by the kernel's names for them.
 
-        The values of a frame are columns of the result, with the same names, after the `extras`.
+        The values of a frame are columns of the result, with the same names.
         """
         return {}
+
+    @property
+    def added_columns(self) -> tuple[str, ...]:
+        """The names of the columns that the scheme adds to each frame: `extras`, and values that label the rows."""
+        return (*self.extras, *(label.column for label in self.label_columns.values()))
+
+    def extra_places(self, types: Mapping[str, pa.DataType]) -> Iterable[int]:
+        """Return where the values of the `extras` are among the labels of a record."""
+        return range(len(self.extras))
 
     @property
     def extras(self) -> dict[str, pa.DataType]:

@@ -100,6 +100,8 @@ class ChunkReader:
     on: str
     clock: Clock
     tuning: Tuning = field(default_factory=current_tuning)
+    encoded: tuple[str, ...] = ()
+    """The columns of text and binary values that are read as codes with a dictionary."""
 
     def tables(self, chunk: Chunk, *, little: bool = False) -> Iterator[pa.Table]:
         """Yield the tables of a chunk, in order; with `little`, in small pieces if the rows of a row group are sorted.
@@ -144,7 +146,7 @@ class ChunkReader:
                 yield table, until_part
 
     def _whole(self, group: RowGroup) -> pa.Table:
-        return read_row_group(group, self.path, self.columns)
+        return read_row_group(group, self.path, self.columns, self.encoded)
 
     def _pieces(self, group: RowGroup, chunk: Chunk, until: Any) -> Iterator[tuple[pa.Table, Any]]:
         """Yield a sorted row group piece by piece, up to the end of the chunk; yield any other as a whole."""
@@ -154,7 +156,7 @@ class ChunkReader:
             return
         end = on.size if chunk.upto is None else int(np.searchsorted(on, chunk.upto, "right"))
         at = 0
-        with open_file(group.path, self.path) as file:
+        with open_file(group.path, self.path, self.encoded) as file:
             read = file.iter_batches(
                 self.tuning.rows_per_replay, row_groups=[group.index], columns=list(self.columns), use_threads=False
             )

@@ -178,6 +178,6 @@ def _qualifies(request: FrameQuery, run: NativeRun) -> Column:
 
 
 def _result_columns(request: FrameQuery, keys: list[str]) -> list[str]:
-    labels = [f"__label{i}" for i in range(len(request.scheme.extras) + len(request.label_columns))]
+    labels = [f"__label{i}" for i in range(len(request.scheme.added_columns))]
     results = [f"__r{j}" for j in range(len(request.label_columns), len(request.agg))]
     return [*keys, "__frame", "__start", "__end", "__closed_at", "__count", "__complete", *labels, *results]

@@ -115,8 +115,22 @@ def plan_scan(source: ParquetSource, request: FrameQuery) -> ScanPlan | str:
     reason_against = why_not_chunks(groups, cut)
     if reason_against:
         return reason_against
-    reader = ChunkReader(scan.path, scan.columns, request.on, request.clock, request.tuning)
+    reader = ChunkReader(
+        scan.path, scan.columns, request.on, request.clock, request.tuning, encoded_columns(request, scan.schema)
+    )
     return ScanPlan(request, reader, scan.schema, tuple(cut), buckets=len(cut))
+
+
+def encoded_columns(request: FrameQuery, schema: pa.Schema) -> tuple[str, ...]:
+    """Return the columns of text and binary values that only label rows: their codes are all that is needed."""
+    labels = {label.column.lower() for label in request.label_columns.values()}
+    labels -= {name for text in request.predicates.values() for name in map(str.lower, _columns_in(text, schema))}
+    types = {field.name: field.type for field in schema if field.name.lower() in labels}
+    return tuple(name for name, kind in types.items() if pa.types.is_string(kind) or pa.types.is_binary(kind))
+
+
+def _columns_in(predicate: str, schema: pa.Schema) -> Sequence[str]:
+    return parse_predicate(predicate).compile(schema).columns
 
 
 def _in_clock_units(scan: ScanSource, request: FrameQuery) -> list[RowGroup]:

@@ -47,6 +47,6 @@ def resolve(
     scheme.check(request.clock, request.types)
     for option, predicate in scheme.predicates.items():
         (analyse or check_condition)(df, predicate, "close" if option == "stop" else "predicate")
-    check_distinct([*request.by, *FRAME_COLUMNS, *scheme.extras, *labels, *roles.agg], "the result")
+    check_distinct([*request.by, *FRAME_COLUMNS, *scheme.added_columns, *roles.agg], "the result")
     _ = request.schema
     return request

@@ -251,16 +251,25 @@ def _extent(statistics: pq.Statistics | None) -> tuple[Any, Any]:
         return None, None
 
 
-def open_file(file: str, place: str) -> pq.ParquetFile:
-    """Open a file for reading in one thread. Old 96-bit timestamps are read as Spark reads them."""
+def open_file(file: str, place: str, encoded: Sequence[str] = ()) -> pq.ParquetFile:
+    """Open a file for reading in one thread. Old 96-bit timestamps are read as Spark reads them.
+
+    Text and binary values of `encoded` columns are read as codes with a dictionary.
+    """
     system, _ = file_system(place)
     with naming(file):
-        return pq.ParquetFile(file, filesystem=system, pre_buffer=False, coerce_int96_timestamp_unit="us")
+        return pq.ParquetFile(
+            file,
+            filesystem=system,
+            pre_buffer=False,
+            coerce_int96_timestamp_unit="us",
+            read_dictionary=list(encoded) or None,
+        )
 
 
-def read_row_group(group: RowGroup, place: str, columns: Sequence[str]) -> pa.Table:
-    """Read some columns of a row group."""
-    with open_file(group.path, place) as file, naming(group.path):
+def read_row_group(group: RowGroup, place: str, columns: Sequence[str], encoded: Sequence[str] = ()) -> pa.Table:
+    """Read some columns of a row group, those in `encoded` with a dictionary."""
+    with open_file(group.path, place, encoded) as file, naming(group.path):
         return file.read_row_group(group.index, columns=list(columns), use_threads=False)
 
 
