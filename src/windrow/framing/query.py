@@ -21,6 +21,9 @@ from windrow.framing.schemes.rules.labels import LabelColumn, with_plain_zeros
 from windrow.rows.query import Query, RowBatch
 from windrow.rows.roles import Roles
 
+COMPLETE_UNTIL, OPEN_SINCE = "complete_until", "open_since"
+"""The columns that punctuation adds to a stream's result."""
+
 
 @dataclass(frozen=True)
 class FrameQuery(Query[Scheme]):
@@ -121,6 +124,21 @@ def frames_table(request: FrameQuery, keys: list[pa.Array], frames: Frames) -> p
     added = {name: _labels(records.label[:, place], kind) for (name, kind), place in places}
     columns += [added[name] if name in added else results[name] for name in scheme.added_columns]
     return pa.table(columns + [results[name] for name in request.roles.agg], schema=schema)
+
+
+def progress_table(request: FrameQuery, keys: list[pa.Array], until: Array, since: Array) -> pa.Table:
+    """Return punctuation as rows of a stream's result: groups, how far they have got, and what is open, if anything.
+
+    The greatest `since` of the clock stands for nothing.
+    """
+    clock, n = request.clock, until.size
+    is_open = since < clock.greatest
+    columns = dict(zip(request.by, keys, strict=True))
+    columns |= {field.name: pa.nulls(n, field.type) for field in request.schema if field.name not in columns}
+    columns |= {"fragment": pa.nulls(n, pa.int64()), "final": pa.nulls(n, pa.bool_())}
+    columns[COMPLETE_UNTIL] = clock.write(pa.array(until))
+    columns[OPEN_SINCE] = clock.write(pa.array(np.where(is_open, since, 0), mask=~is_open))
+    return pa.table(columns)
 
 
 def _labels(numbers: Array, kind: pa.DataType) -> pa.Array:

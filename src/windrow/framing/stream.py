@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from windrow.framing.fragments import FRAGMENT, FragmentFramer, Fragments
 from windrow.framing.framer import Frames, latest_rows
-from windrow.framing.query import FrameQuery, frames_table
+from windrow.framing.query import FrameQuery, frames_table, progress_table
 from windrow.framing.schedule import ScheduledFramer
 from windrow.framing.state import pack_entries, unpack_entries
 from windrow.rows import wire
@@ -36,8 +36,6 @@ from windrow.rows.waiting import Shelf
 from windrow.state.checks import reading
 
 VERSION = 3
-COMPLETE_UNTIL, OPEN_SINCE = "complete_until", "open_since"
-"""The columns that punctuation adds to the result."""
 KIND = "frames"
 """The kind of state that a saved bucket has in its header."""
 
@@ -244,15 +242,7 @@ class StreamFramer:
         clock, starts = self.plan.request.clock, self._open_since(np.ones(self.framer.records.group.size, np.bool_))
         until = self.arrivals.last if self.plan.per_group else np.full(starts.size, watermark, clock.dtype)
         keys = [key.take(pa.array(codes)) for key in self.reader.directory.keys()]  # noqa: SIM118 - not a dictionary
-        result = [*self.plan.request.schema, pa.field("fragment", pa.int64()), pa.field("final", pa.bool_())]
-        is_open = starts[codes] < clock.greatest
-        bounds = {
-            COMPLETE_UNTIL: clock.write(pa.array(until[codes])),
-            OPEN_SINCE: clock.write(pa.array(np.where(is_open, starts[codes], 0), mask=~is_open)),
-        }
-        fields = [*zip(self.plan.request.by, keys, strict=True)]
-        fields += [(field.name, pa.nulls(codes.size, field.type)) for field in result[len(keys) :]]
-        return [pa.table(dict(fields) | bounds)]
+        return [progress_table(self.plan.request, keys, until[codes], starts[codes])]
 
     def _open_since(self, of: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
         """Return the start of the first of these open records per group, and of its held rows; else the greatest."""

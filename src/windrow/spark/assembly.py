@@ -13,8 +13,8 @@ from pyspark.sql.types import BooleanType, DataType, IntegralType, StructType
 
 from windrow.errors import ColumnError, SpecError, TypeMismatchError
 from windrow.framing.assembly import KIND, Assembly, put_together
+from windrow.framing.query import COMPLETE_UNTIL, OPEN_SINCE
 from windrow.framing.schemes.base import FRAME_COLUMNS, MARKS
-from windrow.framing.stream import COMPLETE_UNTIL, OPEN_SINCE
 from windrow.rows import wire
 from windrow.rows.clock import Clock
 from windrow.spark.arguments import check_dataframe

@@ -25,9 +25,9 @@ from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from windrow.errors import SpecError
 from windrow.framing.migration import take_over
-from windrow.framing.query import FrameQuery
+from windrow.framing.query import COMPLETE_UNTIL, OPEN_SINCE, FrameQuery
 from windrow.framing.schedule import check_schedule, schedule_of
-from windrow.framing.stream import COMPLETE_UNTIL, OPEN_SINCE, StreamFramer, StreamPlan
+from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.rows.arrivals import WHOLE
 from windrow.rows.duration import to_clock
 from windrow.rows.query import Query
