@@ -148,11 +148,11 @@ def _places(values: pa.Array) -> Indices:
 def _merged_places(a: pa.Array, b: pa.Array) -> Indices:
     """Return the same for two sorted dictionaries of text or binary values, one after the other, without a sort."""
     places = np.empty(len(a) + len(b), np.int64)
-    _merge_sorted(*_bytes_of(a), *_bytes_of(b), places[: len(a)], places[len(a) :])
+    _merge_sorted(*bytes_of(a), *bytes_of(b), places[: len(a)], places[len(a) :])
     return places
 
 
-def _bytes_of(values: pa.Array) -> tuple[Indices, npt.NDArray[np.uint8]]:
+def bytes_of(values: pa.Array) -> tuple[Indices, npt.NDArray[np.uint8]]:
     """Return the offsets and the bytes of text or binary values."""
     _, offsets, data = values.buffers()
     if not len(values):

@@ -1,8 +1,8 @@
 """Labels: columns of any type of which a scheme only asks whether two rows have the same value.
 
 Kernels compare labels as 64-bit integers, which are the same in every process and in every batch. A number, a Boolean
-or an instant is its own label. Text, binary values and decimals have labels of two integers: the 128 bits of a decimal,
-and a cryptographic digest of text and binary values, which is computed once per distinct value of a batch.
+or an instant is its own label. Text, binary values and decimals have labels of two integers, made once per distinct
+value of a batch: the 128 bits of a decimal, the bytes of a short text, a cryptographic digest of a long one.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.aggregates.engine.codes import is_coded
+from windrow.aggregates.engine.codes import bytes_of, is_coded
 from windrow.arrays import ALL_VALID, Values, is_instant, is_number, read_numbers
 from windrow.errors import SpecError, TypeMismatchError, quoted
 from windrow.framing.schemes.rules.conversion import converted
 
 Labels = npt.NDArray[np.int64]
+OWN_BYTES = 15
+"""The most bytes of a text or binary value that its label contains as they are."""
 
 
 @dataclass(frozen=True)
@@ -96,19 +98,34 @@ def _labels_of_numbers(values: Values) -> Labels:
 
 
 def _labels_of_codes(values: Values) -> Labels:
-    """Return the bits of decimals, and digests of text and binary values."""
+    """Return the labels of decimals, text and binary values."""
     dictionary = values.dictionary
     assert dictionary is not None
     if not len(dictionary):
         return np.zeros((values.numbers.size, 2), np.int64)
     if pa.types.is_decimal(dictionary.type):
-        bits = dictionary.buffers()[1]
-        labels = np.frombuffer(bits, np.int64).reshape(-1, 2)[dictionary.offset :]
+        labels = np.frombuffer(dictionary.buffers()[1], np.int64).reshape(-1, 2)[dictionary.offset :]
     else:
-        distinct = dictionary.cast(pa.large_binary()).to_pylist()
-        digests = b"".join(hashlib.blake2b(value, digest_size=16).digest() for value in distinct)
-        labels = np.frombuffer(digests, np.int64).reshape(-1, 2)
+        labels = _labels_of_bytes(*bytes_of(dictionary))
     return np.take(labels, values.numbers, axis=0)
+
+
+def _labels_of_bytes(at: Labels, content: npt.NDArray[np.uint8]) -> Labels:
+    """Return 16 bytes per value: up to 15 of its own and their number, or a digest of 15 bytes and 255.
+
+    Saved states contain labels: a change makes them unreadable.
+    """
+    begin, lengths = at[:-1], np.diff(at)
+    labels = np.zeros((lengths.size, OWN_BYTES + 1), np.uint8)
+    is_short = lengths <= OWN_BYTES
+    for j in range(OWN_BYTES):
+        has = np.flatnonzero(is_short & (lengths > j))
+        labels[has, j] = content[begin[has] + j]
+    labels[:, OWN_BYTES] = np.where(is_short, lengths, 255)
+    for i in np.flatnonzero(~is_short):
+        digest = hashlib.blake2b(content[begin[i] : at[i + 1]].tobytes(), digest_size=OWN_BYTES).digest()
+        labels[i, :OWN_BYTES] = np.frombuffer(digest, np.uint8)
+    return labels.view(np.int64)
 
 
 def _is_any_of(values: Values, some: pa.Array) -> npt.NDArray[np.bool_]:
