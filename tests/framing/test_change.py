@@ -188,5 +188,9 @@ def test_an_ignored_value_must_suit_one_of_the_columns() -> None:
         SpecError, match=r"ignore: expected values of any of the columns 'state' of type string, 'gear'"
     ):
         check_labels(wr.Change(["state", "gear"], ignore=[0.5]).label_columns, types, "Change")
+    with pytest.raises(
+        SpecError, match=r"column 'at' of type timestamp\[us, tz=UTC\]; got .* expected a time zone in it"
+    ):
+        check_labels({"label0": LabelColumn("at", (NOON,))}, {"at": pa.timestamp("us", "UTC")}, "Change")
     with pytest.raises(SpecError, match="ignore: expected values of column 'state' of type string; got 0"):
         check_labels(wr.Change("state", ignore=0).label_columns, types, "Change")

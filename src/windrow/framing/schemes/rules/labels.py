@@ -7,6 +7,7 @@ value of a batch: the 128 bits of a decimal, the bytes of a short text, a crypto
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -83,7 +84,12 @@ def check_labels(labels: Mapping[str, LabelColumn], types: Mapping[str, pa.DataT
     for value in {value: None for label in labels.values() for value in label.ignore}:
         if all(converted(value, kind) is None for kind in kinds.values()):
             columns = "column" if len(kinds) == 1 else "any of the columns"
-            raise SpecError(f"ignore: expected values of {columns} {shown}; got {quoted(value)}")
+            zone = "a time zone" if getattr(value, "tzinfo", None) is None else "no time zone"
+            is_instant_of_other_kind = isinstance(value, datetime.datetime) and any(
+                map(pa.types.is_timestamp, kinds.values())
+            )
+            hint = f"; expected {zone} in it" if is_instant_of_other_kind else ""
+            raise SpecError(f"ignore: expected values of {columns} {shown}; got {quoted(value)}{hint}")
 
 
 def with_plain_zeros(values: Values) -> Values:
