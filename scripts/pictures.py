@@ -341,6 +341,27 @@ def draw_delta() -> None:
         title(axes, 'Delta({"dye": 0.2})')
 
 
+def draw_conjunction() -> None:
+    """Draw a patch of dye, with a box around each stretch in which there is enough of it and it is nearly constant."""
+    table = scans(14560, 15040)
+    scheme = wr.Threshold("flsp > 0.2") & wr.Delta({"flsp": 0.2}, min_count=10)
+    frames = framed(table, scheme, "scan", low=wr.min("flsp"), high=wr.max("flsp"))
+    with picture("conjunction", 2.4) as axes:
+        boxes = zip(bounds_of(frames), numbers(frames, "low"), numbers(frames, "high"), strict=True)
+        for i, (frame, bottom, top) in enumerate(boxes):
+            box = Rectangle((frame.start, bottom), frame.end - frame.start, top - bottom, linewidth=0)
+            box.set(color=FRAME, alpha=0.3 if i % 2 else 0.6)
+            axes.add_patch(box)
+        axes.plot(numbers(table, "scan"), numbers(table, "flsp"), color=SIGNAL)
+        limit(axes, 0.2, "0.2", 14563)
+        axes.set_xlim(14560, 15040)
+        axes.set_ylim(0, None)
+        axes.set_ylabel("dye")
+        axes.set_xlabel(f"{table.num_rows} scans, {frames.num_rows} frames of 10 or more")
+        axes.set_xticks([])
+        title(axes, 'Threshold("dye > 0.2") & Delta({"dye": 0.2}, min_count=10)')
+
+
 def draw_aggregate() -> None:
     """Cars in the early morning: frames get shorter as traffic grows."""
     table = readings(1104, 5, 6)
@@ -464,6 +485,7 @@ PICTURES: dict[str, Callable[[], None]] = {
     "delta": draw_delta,
     "aggregate": draw_aggregate,
     "gap": draw_gap,
+    "conjunction": draw_conjunction,
     "custom": draw_custom,
     "sliding": draw_sliding,
     "fill": draw_fill,

@@ -111,8 +111,9 @@ class SparkClocks(SparkFrames):
 
     @staticmethod
     def _has_long_durations(scheme: dict[str, Any]) -> bool:
-        options = scheme["options"]
-        lengths = [options.get("max_gap"), options.get("min_duration"), *scheme["args"]]
+        parts = [scheme, *(scheme["args"] if scheme["name"] == "Conjunction" else [])]
+        lengths = [part["options"].get(name) for part in parts for name in ("max_gap", "min_duration")]
+        lengths += [argument for part in parts for argument in part["args"]]
         microseconds = [seconds(length) for length in lengths if isinstance(length, str) and "microseconds" in length]
         return any(600_000_000 <= length <= 36_000_000_000 for length in microseconds)
 

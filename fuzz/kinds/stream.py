@@ -120,12 +120,14 @@ class ExpectedStream(ExpectedFrames):
 
     def _row(self, number: int, frame: Any, settled: Any) -> dict[str, Any]:
         row = super()._row(number, frame, settled)
-        options = self.parts["scheme"]["options"]
-        if options.get("extent") == "half-open" and options.get("min_duration") is not None:
+        scheme = self.parts["scheme"]
+        parts = [scheme, *(scheme["args"] if scheme["name"] == "Conjunction" else [])]
+        options = [part["options"] for part in parts]
+        if any(own.get("extent") == "half-open" and own.get("min_duration") is not None for own in options):
             # Only the row that ends such a frame decides whether it is long enough.
             return row
-        gaps = [seconds(options.get("max_gap"))]
-        gaps += [seconds(self.parts["scheme"]["args"][0])] if self.parts["scheme"]["name"] == "Gap" else []
+        gaps = [seconds(own.get("max_gap")) for own in options]
+        gaps += [seconds(part["args"][0]) for part in parts if part["name"] == "Gap"]
         gap = min((gap for gap in gaps if gap is not None), default=None)
         if gap is not None and row["closed_at"] is not None and row["closed_at"] - row["end"] > gap:
             row["closed_at"] = None

@@ -98,6 +98,8 @@ class DeltaDefinition(Definition):
 
 def _points_apart(a: Sequence[float], b: Sequence[float], way: str) -> float:
     """Return the distance of two points: in the plane, or on the earth by the angle between two unit vectors."""
+    if max(map(abs, (*a, *b))) > 1e150:
+        raise Undecided
     if way == "euclidean":
         return math.sqrt(sum(distance(x, y) ** 2 for x, y in zip(a, b, strict=True)))
     (east, north), (other_east, other_north) = ([math.radians(x) for x in point] for point in (a, b))

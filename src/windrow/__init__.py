@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         Aggregate,
         Boundary,
         Change,
+        Conjunction,
         Custom,
         Delta,
         DoubleBoundary,
@@ -86,6 +87,7 @@ __all__ = [
     "Boundary",
     "Change",
     "ColumnError",
+    "Conjunction",
     "Custom",
     "DataError",
     "Delta",
@@ -165,7 +167,8 @@ _HOMES = {
         "UnsupportedError", "WindrowError",
     ),
     "windrow.framing.schemes": (
-        "Aggregate", "Boundary", "Change", "Custom", "Delta", "DoubleBoundary", "Gap", "Scheme", "Threshold",
+        "Aggregate", "Boundary", "Change", "Conjunction", "Custom", "Delta", "DoubleBoundary", "Gap", "Scheme",
+        "Threshold",
     ),
     "windrow.planner.advice": ("Advice", "advise"),
     "windrow.spark": (

@@ -65,6 +65,10 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--aggregate", "count()>=5", "--max-gap", "1 hour"], wr.Aggregate(wr.count(), ">=", 5, max_gap="1 hour")),
         (["--gap", "30 minutes"], wr.Gap("30 minutes")),
         (["--gap", "2.5"], wr.Gap(2.5)),
+        (
+            ["--threshold", "x > 1", "--delta", "x=2", "--op", "<", "--min-count", "3", "--nulls", "break"],
+            wr.Delta({"x": 2}, op="<", min_count=3, nulls="break") & wr.Threshold("x > 1", min_count=3, nulls="break"),
+        ),
     ],
 )
 def test_options_make_the_scheme_they_describe(options: list[str], expected: wr.Scheme) -> None:
@@ -79,6 +83,9 @@ def test_options_make_the_scheme_they_describe(options: list[str], expected: wr.
             "--min-count is an option of --aggregate and --boundary and --change and --delta and --gap and --threshold "
             "and cannot be used with --double-boundary",
         ),
+        ([], "expected at least one scheme: --aggregate, --boundary"),
+        (["--delta", "x=1", "--double-boundary", "x=1"], "&: expected schemes whose frames are maximal"),
+        (["--delta", "x=1", "--gap", "5", "--segments"], "cannot be used with --delta and --gap"),
         (["--gap", "5", "--max-count", "2", "--min-count", "3"], "min_count: expected at most max_count=2, got 3"),
         (["--threshold", "x > 1", "--op", "<"], "--op is an option of --delta and cannot be used with --threshold"),
         (["--delta", "x=1", "--segments"], "--segments is an option of --threshold and cannot be used with --delta"),
@@ -172,8 +179,6 @@ def test_a_wrong_option_is_one_line_and_exit_code_2(
     [
         ([], "COMMAND"),
         (["frame"], "invalid choice: 'frame'"),
-        (FRAMES, "one of the arguments --aggregate --boundary"),
-        ([*FRAMES, "--gap", "5", "--threshold", "x > 1"], "not allowed with argument"),
         (["frames", "loops.parquet", "--gap", "5"], "--on"),
         ([*FRAMES, "--gap", "5", "--plan", "magic"], "invalid choice: 'magic'"),
         ([*FRAMES, "--gap", "5", "--thresh", "x > 1"], "unrecognized arguments"),

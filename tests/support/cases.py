@@ -124,6 +124,8 @@ def on_the_clock(data: pa.Table) -> pa.Table:
 
 def in_minutes(scheme: wr.Scheme) -> wr.Scheme:
     """A scheme with the durations that its numbers have in `on_the_clock`."""
+    if isinstance(scheme, wr.Conjunction):
+        return wr.Conjunction([in_minutes(part) for part in scheme.parts])
     numbers = {name: getattr(scheme, name, None) for name in ("gap", "max_gap", "min_duration", "max_duration")}
     return replace(scheme, **{name: f"{10 * n} minutes" for name, n in numbers.items() if n is not None})
 

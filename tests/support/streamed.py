@@ -32,6 +32,8 @@ DELAY = 40
 
 def in_seconds(scheme: wr.Scheme) -> wr.Scheme:
     """A scheme over integers as one over timestamps."""
+    if isinstance(scheme, wr.Conjunction):
+        return wr.Conjunction([in_seconds(part) for part in scheme.parts])
     changes: dict[str, Any] = {}
     for name in ("max_gap", "min_duration", "max_duration", "gap"):
         length = getattr(scheme, name, None)
@@ -64,7 +66,7 @@ def whole(tables: list[pa.Table], names: list[str]) -> list[tuple[Any, ...]]:
 def expected(tuples: pa.Table, scheme: wr.Scheme) -> pa.Table:
     """The frames of the table; where a gap ended one, a stream has no `closed_at`."""
     found = frame_locally(tuples, scheme, "t", ["g"], AGG)
-    gap = getattr(scheme, "gap", None) or scheme.max_gap
+    gap = next((part.gap for part in scheme.conjuncts if isinstance(part, wr.Gap)), scheme.max_gap)
     if gap is None:
         return found
     seconds = datetime.timedelta(seconds=float(str(gap).split()[0]))

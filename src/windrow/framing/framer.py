@@ -15,14 +15,12 @@ from windrow.aggregates import AggregateFunction
 from windrow.aggregates.engine.accumulator import Accumulator, described, naming
 from windrow.aggregates.engine.states import States
 from windrow.arrays import ALL_VALID, Array, Values
-from windrow.errors import DataError
+from windrow.framing.nulls import settle_nulls
 from windrow.framing.records import DROPPED, FINAL, OPEN, PART, WAITING, Batch, Groups, Records, successors
-from windrow.framing.schemes.base import Scheme, is_missing
+from windrow.framing.schemes.base import Scheme
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
 from windrow.rows.query import RowBatch
-
-NOTHING_BREAKS = np.empty(0, np.bool_)
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ class Framer:
         """Frame the next rows, which must be in order per group and follow those of earlier batches."""
         if rows.group.size:
             self.grow(int(rows.group.max()) + 1)
-        rows, breaks = self._settle_nulls(rows)
+        rows, breaks = settle_nulls(self.scheme, rows)
         if self.held.on.size:
             rows, before = self.held.joined(rows), self.held.on.size
             breaks = np.concatenate([np.zeros(before, np.bool_), breaks]) if breaks.size else breaks
@@ -146,7 +144,8 @@ class Framer:
 
     def blank_inputs(self, n: int) -> dict[str, Array]:
         """Return what the scheme reads, for `n` rows whose values do not matter."""
-        inputs: dict[str, Array] = {name: np.zeros(n, np.bool_) for name in self.scheme.predicates}
+        truths = (*self.scheme.predicates, *self.scheme.masks)
+        inputs: dict[str, Array] = {name: np.zeros(n, np.bool_) for name in truths}
         inputs |= {name: np.zeros(n) for name in self.scheme.attributes}
         return inputs | {name: np.zeros((n, width), np.int64) for name, width in self._widths.items()}
 
@@ -252,32 +251,6 @@ class Framer:
         self.records = records.take(left)
         self.records.into[:] = np.arange(left.size)
         self.states = tuple(each.keep(left) for each in states)
-
-    def _settle_nulls(self, rows: RowBatch) -> tuple[RowBatch, npt.NDArray[np.bool_]]:
-        """Apply the scheme's policy to rows with a null or NaN attribute, or a null predicate."""
-        policy = self.scheme.nulls
-        missing = None
-        for name, values in rows.inputs.items():
-            lacks = is_missing(values)
-            if lacks is None:
-                continue
-            if policy == "error":
-                n = int(lacks.sum())
-                raise DataError(
-                    f"{self._what(name)} is null or NaN in {n} row{'s' if n > 1 else ''}: nulls='error' forbids that"
-                )
-            if policy == "false" or name in self.scheme.predicates:
-                values.numbers[lacks] = False
-            missing = lacks if missing is None else missing | lacks
-        if missing is None or policy == "false":
-            return rows, NOTHING_BREAKS
-        return (rows.where(~missing), NOTHING_BREAKS) if policy == "skip" else (rows, missing)
-
-    def _what(self, name: str) -> str:
-        """Describe one of the inputs in an error."""
-        if name in self.scheme.predicates:
-            return f"the predicate {self.scheme.predicates[name]!r}"
-        return str(self.scheme.label_columns[name]) if name in self.scheme.label_columns else f"column {name!r}"
 
     def export(self, groups: npt.NDArray[np.int64]) -> State:
         """Return the state of some groups, numbered in the given order."""

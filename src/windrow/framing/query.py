@@ -83,9 +83,9 @@ class FrameQuery(Query[Scheme]):
         return rows._replace(inputs=inputs, values=values)
 
     @property
-    def nulls(self) -> str:
-        """The scheme's policy for nulls."""
-        return self.scheme.nulls
+    def never_null(self) -> frozenset[str]:
+        """The predicates and columns for which the scheme has `nulls="error"`."""
+        return frozenset(name for rule in self.scheme.null_rules if rule.policy == "error" for name in rule.inputs)
 
     def framer(self, kind: type[Framer] = Framer) -> Framer:
         """Return a new framer of the given kind."""

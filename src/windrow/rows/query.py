@@ -57,9 +57,9 @@ class Query(Generic[What]):
         return rows
 
     @property
-    def nulls(self) -> str:
-        """How rows are handled in which a predicate or an attribute is null."""
-        return "skip"
+    def never_null(self) -> frozenset[str]:
+        """The predicates and attributes in which a null is an error."""
+        return frozenset()
 
     @property
     def on(self) -> str:

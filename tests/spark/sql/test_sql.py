@@ -102,6 +102,10 @@ CALLS: dict[str, tuple[str, wr.Scheme]] = {
         wr.Aggregate(wr.count(), "<=", 7, max_gap=3),
     ),
     "gap": ("gap_frames(T, gap => 2)", wr.Gap(2)),
+    "conjunction": (
+        "conjunction_frames(T, threshold => 'x > 0', aggregate => 'sum(v) <= 20', gap => 4, min_count => 2)",
+        wr.Threshold("x > 0") & wr.Aggregate(wr.sum("v"), "<=", 20) & wr.Gap(4, min_count=2),
+    ),
 }
 
 
@@ -113,6 +117,7 @@ TRIED = (
     "delta",
     "maximal aggregate",
     "gap",
+    "conjunction",
 )
 
 
@@ -128,9 +133,9 @@ def test_a_call_finds_the_frames_of_python(spark, readings, name):
 
 
 def test_every_option_of_a_scheme_is_an_argument_in_sql():
-    assert {kind for kind in SCHEMES if kind.main_option() is None} == {wr.Custom}
+    assert {kind for kind in SCHEMES if kind.main_option() is None} == {wr.Custom, wr.Conjunction}
     for kind in set(SCHEMES) - {wr.Custom}:
-        assert {field.name for field in fields(kind)} <= set(frames_function(kind).arguments)
+        assert {field.name for field in fields(kind)} - {"parts"} <= set(frames_function(kind).arguments)
 
 
 def test_without_groups_all_tuples_are_one(spark, readings):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from functools import reduce
+from operator import and_
 from typing import Any, NamedTuple
 
 from windrow.errors import SpecError
@@ -25,17 +27,18 @@ class SchemeGroups(NamedTuple):
     """The groups of a parser that hold the flags of schemes and of their options."""
 
     parser: argparse.ArgumentParser
-    one: argparse._MutuallyExclusiveGroup
+    schemes: argparse._ArgumentGroup
     more: argparse._ArgumentGroup
 
 
 def add_scheme_arguments(parser: argparse.ArgumentParser) -> SchemeGroups:
     """Declare one flag per built-in scheme, and the flags of their options."""
     group = parser.add_argument_group(
-        "scheme", "How frames start and end; exactly one. Custom schemes, written in Python, are for wr.Custom only."
+        "scheme",
+        "How frames start and end; at least one. Frames by several schemes satisfy all of them. "
+        "Custom schemes, written in Python, are for wr.Custom only.",
     )
-    one = group.add_mutually_exclusive_group(required=True)
-    groups = SchemeGroups(parser, one, parser.add_argument_group("options of one scheme"))
+    groups = SchemeGroups(parser, group, parser.add_argument_group("options of one scheme"))
     limits = parser.add_argument_group("limits of frames", "For all schemes except overlapping ones.")
     for name in LIMITS:
         option = LimitedScheme.text_options()[name]
@@ -55,7 +58,8 @@ def add_other_schemes(groups: SchemeGroups) -> None:
     Several schemes may have an option of the same name. A scheme with any other flag that is in use is left out with a
     warning.
     """
-    shared = {flag(name) for kind in SCHEME_REGISTRY.builtin.values() for name in options_of(kind)}
+    written = [kind for kind in SCHEME_REGISTRY.builtin.values() if kind.main_option() is not None]
+    shared = {flag(name) for kind in written for name in options_of(kind)}
     for kind in SCHEME_REGISTRY.classes().values():
         if kind in SCHEME_REGISTRY.builtin.values() or kind.main_option() is None:
             continue
@@ -75,7 +79,7 @@ def _add_scheme(groups: SchemeGroups, kind: type[Scheme]) -> None:
     if main is None:
         return
     name = kind.name()
-    groups.one.add_argument(flag(name), dest=_PREFIX + name, metavar=main.metavar, help=_escaped(main.line))
+    groups.schemes.add_argument(flag(name), dest=_PREFIX + name, metavar=main.metavar, help=_escaped(main.line))
     for name in options_of(kind):
         if flag(name) not in groups.parser._option_string_actions:
             option = kind.text_options()[name]
@@ -94,26 +98,37 @@ def _escaped(line: str) -> str:
 
 
 def make_scheme(args: argparse.Namespace) -> Scheme:
-    """Create the scheme that the options describe."""
+    """Create the scheme that the options describe: of several schemes, the conjunction.
+
+    Options that several of them have, such as limits, apply to each.
+    """
     texts = {name.removeprefix(_PREFIX): text for name, text in vars(args).items() if name.startswith(_PREFIX)}
     texts = {name: text for name, text in texts.items() if text is not None}
     schemes = [kind for kind in SCHEME_REGISTRY.classes().values() if kind.main_option() is not None]
-    chosen = next(kind for kind in schemes if kind.name() in texts)
+    chosen = [kind for kind in schemes if kind.name() in texts]
+    if not chosen:
+        flags = ", ".join(flag(kind.name()) for kind in schemes)
+        raise SpecError(f"expected at least one scheme: {flags}")
     _check_owners(texts, chosen, schemes)
-    values = chosen.parse_main(texts[chosen.name()], flag(chosen.name()))
-    for name in (*options_of(chosen), *OF_EVERY_SCHEME):
+    return reduce(and_, (_make_one(kind, texts) for kind in chosen))
+
+
+def _make_one(kind: type[Scheme], texts: Mapping[str, Any]) -> Scheme:
+    values = kind.parse_main(texts[kind.name()], flag(kind.name()))
+    for name in (*options_of(kind), *OF_EVERY_SCHEME):
         if name in texts:
-            values[name] = chosen.text_options()[name].parse(texts[name], flag(name))
-    return chosen(**values)
+            values[name] = kind.text_options()[name].parse(texts[name], flag(name))
+    return kind(**values)
 
 
-def _check_owners(names: Iterable[str], chosen: type[Scheme], schemes: list[type[Scheme]]) -> None:
-    """Reject options of schemes other than the chosen one."""
+def _check_owners(names: Iterable[str], chosen: list[type[Scheme]], schemes: list[type[Scheme]]) -> None:
+    """Reject options of schemes other than the chosen ones."""
     for name in names:
         owners = [kind for kind in schemes if name in options_of(kind)]
-        if owners and chosen not in owners:
+        if owners and not set(chosen) & set(owners):
             flags = " and ".join(flag(owner.name()) for owner in owners)
-            raise SpecError(f"{flag(name)} is an option of {flags} and cannot be used with {flag(chosen.name())}")
+            used = " and ".join(flag(kind.name()) for kind in chosen)
+            raise SpecError(f"{flag(name)} is an option of {flags} and cannot be used with {used}")
 
 
 def flag(name: str) -> str:

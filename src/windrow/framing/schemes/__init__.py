@@ -4,6 +4,7 @@ from windrow.framing.schemes.aggregate import Aggregate
 from windrow.framing.schemes.base import Scheme
 from windrow.framing.schemes.boundary import Boundary
 from windrow.framing.schemes.change import Change
+from windrow.framing.schemes.conjunction import Conjunction
 from windrow.framing.schemes.custom import Custom
 from windrow.framing.schemes.delta import Delta
 from windrow.framing.schemes.double_boundary import DoubleBoundary
@@ -11,7 +12,17 @@ from windrow.framing.schemes.gap import Gap
 from windrow.framing.schemes.threshold import Threshold
 from windrow.registry import Registry
 
-SCHEMES: tuple[type[Scheme], ...] = (Aggregate, Boundary, Change, Custom, Delta, DoubleBoundary, Gap, Threshold)
+SCHEMES: tuple[type[Scheme], ...] = (
+    Aggregate,
+    Boundary,
+    Change,
+    Conjunction,
+    Custom,
+    Delta,
+    DoubleBoundary,
+    Gap,
+    Threshold,
+)
 
 SCHEME_REGISTRY: Registry[Scheme] = Registry(
     Scheme,  # type: ignore[type-abstract]
@@ -28,6 +39,7 @@ __all__ = [
     "Aggregate",
     "Boundary",
     "Change",
+    "Conjunction",
     "Custom",
     "Delta",
     "DoubleBoundary",

@@ -11,7 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +68,17 @@ class Automaton:
     """Whether the kernel searches for frames from the left, so that rows of undecided frames are held."""
 
 
+class NullRule(NamedTuple):
+    """What happens to rows in which one of some inputs is null or NaN."""
+
+    policy: str
+    inputs: tuple[str, ...]
+    hit: str | None = None
+    """A predicate among the inputs. Rows that are skipped for other reasons end frames unless it holds."""
+    mask: str | None = None
+    """The input that marks the rows that are skipped; without it, they are left out."""
+
+
 NULLS = text_option("null attributes: skip, break or error; --threshold also takes false", "POLICY")
 
 
@@ -114,6 +125,12 @@ class Scheme(ABC):
             shown.append(f"{item.name}={value!r}" if item.kw_only else repr(value))
         return f"{type(self).__name__}({', '.join(shown)})"
 
+    def __and__(self, other: Any) -> Scheme:
+        """Return the scheme whose frames satisfy the conditions of both."""
+        from windrow.framing.schemes.conjunction import Conjunction  # a scheme itself
+
+        return Conjunction((self, other))
+
     @classmethod
     def name(cls) -> str:
         """Return the name of the scheme on the command line and in SQL.
@@ -147,6 +164,11 @@ class Scheme(ABC):
         return {name: cls.text_options()[name].parse(text, option)}
 
     @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> Scheme:
+        """Return the scheme that the arguments of its table function describe."""
+        return cls(**options)
+
+    @classmethod
     def examples(cls) -> tuple[Scheme, ...]:
         """Return an example of each variant, for the catalogue."""
         return ()
@@ -167,6 +189,21 @@ class Scheme(ABC):
     def properties(self) -> frozenset[Property]:
         """The properties of every framing by this scheme, by the lemmas and propositions of the 2016 paper."""
         return frozenset()
+
+    @property
+    def conjuncts(self) -> tuple[Scheme, ...]:
+        """The parts of a conjunction; any other scheme is its own only part."""
+        return (self,)
+
+    @property
+    def null_rules(self) -> tuple[NullRule, ...]:
+        """What happens to rows that lack a value: by default, one policy for all inputs."""
+        return (NullRule(self.nulls, (*self.predicates, *self.attributes, *self.label_columns)),)
+
+    @property
+    def masks(self) -> tuple[str, ...]:
+        """The inputs that mark skipped rows: see `NullRule`."""
+        return ()
 
     @property
     def is_cut(self) -> bool:

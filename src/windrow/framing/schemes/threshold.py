@@ -111,8 +111,9 @@ class Threshold(RuleScheme):
 
     @property
     def closure(self) -> frozenset[Closure]:  # type: ignore[override]
-        """The union of overlapping episodes is an episode."""
-        return self.closure_within_limits(frozenset({"union"}))
+        """The union of overlapping episodes is an episode; without hysteresis, so is any part of one."""
+        is_plain = self.close is None and not self.segments
+        return self.closure_within_limits(frozenset({"union", "sub-interval"} if is_plain else {"union"}))
 
     @property
     def properties(self) -> frozenset[Property]:

@@ -15,6 +15,8 @@ Two kinds of global conditions cover all schemes:
   frame that starts where the last one ended is seldom maximal, maximal frames may overlap, and a drained framing is
   not unique.
 
+Frames of a conjunction may pass over rows, so they are not intervals: see `theory.conjunction`.
+
 `Custom` has no definition by conditions. Its reference is the logical frame operator of section 5.1.
 
 Two features that are not in the paper become further local conditions: `max_gap`, the largest distance between
@@ -30,11 +32,13 @@ from typing import Any, NamedTuple
 
 from windrow.errors import DataError
 from windrow.framing.schemes.base import Scheme
+from windrow.framing.schemes.conjunction import Conjunction
 from windrow.framing.schemes.custom import Custom
 from windrow.framing.schemes.operator import Rule
 from windrow.framing.schemes.rules.labels import LabelColumn
 from windrow.framing.schemes.rules.limits import LimitedScheme
 from windrow.framing.theory.conditions import select
+from windrow.framing.theory.conjunction import frames_of_conjunction, settle_parts
 from windrow.framing.theory.intervals import Interval, Label, covered, from_the_left, possible_frames
 from windrow.framing.theory.local import Stream, StreamRow, are_close, distance, length
 
@@ -55,8 +59,10 @@ class Frame(NamedTuple):
 
 def settle_nulls(scheme: Scheme, stream: Stream) -> list[StreamRow]:
     """Apply the scheme's policy for null and NaN values: rows are left out, marked, or read as false."""
+    if isinstance(scheme, Conjunction):
+        return settle_parts(scheme, stream)
     settled = []
-    for on, values, _ in stream:
+    for on, values, *_ in stream:
         names = (*scheme.predicates, *scheme.attributes)
         missing = {name for name in names if values[name] is None or math.isnan(values[name])}
         missing |= {label.column for label in scheme.label_columns.values() if _lacks(values[label.column], label)}
@@ -88,6 +94,8 @@ def final_frames(scheme: Scheme, stream: Stream) -> list[Frame]:
     """
     if isinstance(scheme, Custom):
         return _by_logical_operator(scheme, stream)
+    if isinstance(scheme, Conjunction):
+        return [Frame(*frame) for frame in frames_of_conjunction(scheme, stream)]
     if scheme.lemma == 2 or (isinstance(scheme, LimitedScheme) and scheme.has_maximum):
         return _from_the_left(scheme, stream)
     chosen = select(candidate_frames(scheme, stream), {"maximal", "covering"}, range(len(stream)))

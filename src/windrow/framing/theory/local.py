@@ -23,11 +23,15 @@ COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
 
 
 class StreamRow(NamedTuple):
-    """One row of a group: its `on`, the scheme's inputs by name, and whether it breaks frames."""
+    """One row of a group: its `on`, the scheme's inputs by name, and whether it breaks frames.
+
+    `skipped_by` are the parts of a conjunction that skip the row, by their positions.
+    """
 
     on: float
     values: Mapping[str, Any]
     breaks: bool = False
+    skipped_by: frozenset[int] = frozenset()
 
 
 Stream: TypeAlias = Sequence[StreamRow]

@@ -10,7 +10,7 @@ The scheme declares its labels and conditions in SQL (`Scheme.native_run`), so t
 from __future__ import annotations
 
 from functools import reduce
-from operator import and_
+from operator import or_
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
@@ -78,15 +78,39 @@ def _rows(df: DataFrame, request: FrameQuery, keys: list[str]) -> DataFrame:
     for j, aggregate in enumerate(request.agg.values()):
         values = masked([_value(request, aggregate, name) for name in aggregate.columns])
         chosen += [value.alias(name) for value, name in zip(values, _value_names(j, aggregate), strict=True)]
-    present = [attribute.isNotNull() & ~F.isnan(attribute) for attribute in attributes]
-    present += [~lacks_label(label, request.types[label.column]) for label in request.label_columns.values()]
-    # With nulls="error" nothing is missing here, and with nulls="false" a missing truth is false.
-    if scheme.nulls in ("skip", "break"):
-        present += [truth.isNotNull() for truth in truths]
-    all_present = reduce(and_, present, F.lit(True))
-    if scheme.nulls == "break":
-        return df.select(*chosen, all_present.alias("__present"))
-    return df.where(all_present).select(*chosen)
+    present, taking_part = _present(request)
+    return df.where(taking_part).select(*chosen, *([] if present is None else [present.alias("__present")]))
+
+
+def _present(request: FrameQuery) -> tuple[Column | None, Column]:
+    """Return which rows lack nothing, or None if rows that do are left out, and which rows take part.
+
+    With `nulls="error"` nothing is missing here, and with `nulls="false"` a missing truth is false. A row that one part
+    of a conjunction skips takes part if it breaks or fails another one: it ends a frame.
+    """
+    scheme = request.scheme
+    rules = [rule for rule in scheme.null_rules if rule.policy in ("skip", "break")]
+    skips = [_lacks(request, name) for rule in rules if rule.policy == "skip" for name in rule.inputs]
+    breaks = [_lacks(request, name) for rule in rules if rule.policy == "break" for name in rule.inputs]
+    fails = [
+        F.coalesce(~condition(scheme.predicates[rule.hit]), F.lit(rule.policy == "false"))
+        for rule in scheme.null_rules
+        if rule.hit is not None
+    ]
+    ends = breaks + fails
+    taking_part = reduce(or_, ends, ~reduce(or_, skips)) if skips else F.lit(True)
+    return ~reduce(or_, skips + breaks) if skips + breaks and (breaks or (skips and ends)) else None, taking_part
+
+
+def _lacks(request: FrameQuery, name: str) -> Column:
+    """Return whether a predicate is null, an attribute null or NaN, or the value of a label missing."""
+    if name in request.predicates:
+        return condition(request.predicates[name]).isNull()
+    if name in request.label_columns:
+        label = request.label_columns[name]
+        return lacks_label(label, request.types[label.column])
+    attribute = column(name).cast("double")
+    return attribute.isNull() | F.isnan(attribute)
 
 
 def _value(request: FrameQuery, aggregate: AggregateFunction, name: str) -> Column:
@@ -105,7 +129,7 @@ def _runs(rows: DataFrame, request: FrameQuery, run: NativeRun, keys: list[str])
     order = rows.columns[len(keys) :]
     window = Window.partitionBy(*keys).orderBy(*order)
     hit = F.expr(run.hit)
-    rows = rows.withColumn("__hit", hit & column("__present") if request.scheme.nulls == "break" else hit)
+    rows = rows.withColumn("__hit", hit & column("__present") if "__present" in rows.columns else hit)
     breaks = ~column("__hit")
     labels = {f"__label{i}": F.expr(label) for i, label in enumerate(run.labels)}
     for name, label in labels.items():

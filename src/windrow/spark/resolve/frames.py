@@ -36,17 +36,17 @@ def resolve(
     """
     if not isinstance(scheme, Scheme):
         raise SpecError(f"scheme: expected a framing scheme such as wr.Threshold('speed < 40'), got {quoted(scheme)}")
-    if isinstance(scheme, Aggregate):
-        check_compiles(scheme.aggregate)
-    labels = [label.column for label in scheme.label_columns.values()]
-    roles = resolve_roles(
-        df, on, by, agg, order_by, dict.fromkeys((*scheme.attributes, *labels), type(scheme).__name__)
-    )
-    check_collations(df, labels, type(scheme).__name__)
+    for part in scheme.conjuncts:
+        if isinstance(part, Aggregate):
+            check_compiles(part.aggregate)
+    labels = {label.column: type(part).__name__ for part in scheme.conjuncts for label in part.label_columns.values()}
+    numbers = {name: type(part).__name__ for part in scheme.conjuncts for name in part.attributes}
+    roles = resolve_roles(df, on, by, agg, order_by, {**numbers, **labels})
+    check_collations(df, list(labels), "Change")
     request = FrameQuery(scheme, roles)
     scheme.check(request.clock, request.types)
     for option, predicate in scheme.predicates.items():
-        (analyse or check_condition)(df, predicate, "close" if option == "stop" else "predicate")
+        (analyse or check_condition)(df, predicate, "close" if option.startswith("stop") else "predicate")
     check_distinct([*request.by, *FRAME_COLUMNS, *scheme.added_columns, *roles.agg], "the result")
     _ = request.schema
     return request

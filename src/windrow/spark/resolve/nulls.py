@@ -92,13 +92,13 @@ def _lacks(name: str, kind: pa.DataType) -> Column:
 
 def _guarded(df: DataFrame, request: Query[Any]) -> dict[str, Column]:
     """Return tests for the nulls that `nulls="error"` forbids."""
-    if request.nulls != "error":
-        return {}
-    tests = {f"the predicate {text!r}": condition(text).isNull() for text in request.predicates.values()}
-    tests |= {f"column {name!r}": _lacks(name, request.types[name]) for name in request.attributes}
-    return tests | {
-        str(label): lacks_label(label, request.types[label.column]) for label in request.label_columns.values()
-    }
+    guarded = request.never_null
+    predicates = (text for name, text in request.predicates.items() if name in guarded)
+    tests = {f"the predicate {text!r}": condition(text).isNull() for text in predicates}
+    attributes = (name for name in request.attributes if name in guarded)
+    tests |= {f"column {name!r}": _lacks(name, request.types[name]) for name in attributes}
+    labels = (label for name, label in request.label_columns.items() if name in guarded)
+    return tests | {str(label): lacks_label(label, request.types[label.column]) for label in labels}
 
 
 def lacks_label(label: LabelColumn, kind: pa.DataType) -> Column:

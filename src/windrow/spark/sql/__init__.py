@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.udtf import UserDefinedTableFunction
 
-from windrow.framing.schemes import SCHEME_REGISTRY
+from windrow.framing.schemes import SCHEME_REGISTRY, Conjunction
 from windrow.spark.arguments import check_spark
 from windrow.spark.sessions import check_session
 from windrow.spark.sql.functions import frames_handler, windows_handler
@@ -90,7 +90,7 @@ def register_sql(spark: SparkSession, modules: Sequence[str] = ()) -> None:
     check_session(spark)
     import_modules(modules, "modules")
     for name, kind in SCHEME_REGISTRY.classes().items():
-        if kind.main_option() is not None:
+        if kind.main_option() is not None or kind is Conjunction:
             spark.udtf.register(f"{name}_frames", _table_function(spark, frames_handler(kind)))
     spark.udtf.register("slide_windows", _table_function(spark, windows_handler()))
 

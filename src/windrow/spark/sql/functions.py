@@ -134,7 +134,7 @@ def frames_handler(kind: type[Scheme]) -> type[TableHandler]:
     """Return the class behind the table function of a scheme."""
 
     def resolved(call: Call, table: DataFrame) -> tuple[FrameQuery, StructType]:
-        scheme = kind(**call.options)
+        scheme = kind.from_options(call.options)
         query = resolve(table, scheme, call.on, call.by, call.agg, call.order_by, check_predicate)
         return query, result_schema(table, query)
 

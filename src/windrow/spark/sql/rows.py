@@ -45,7 +45,7 @@ EARLIEST_AND_LATEST = "TIMESTAMP_NTZ'0001-01-01 00:00:00'", "TIMESTAMP_NTZ'9999-
 
 def select_rows(request: Query[Any]) -> tuple[tuple[Selected, ...], Layout]:
     """Select what the kernel reads, under internal names, with `on` first."""
-    layout, types, strict = Layout.on_wire(request), request.types, request.nulls == "error"
+    layout, types, strict = Layout.on_wire(request), request.types, request.never_null
     on = _never_null(_as_is(request.on, layout.on, types[request.on]), request.on, "on")
     by = [
         _never_null(_as_is(name, at, types[name]), name, "by") for name, at in zip(request.by, layout.by, strict=True)
@@ -54,18 +54,18 @@ def select_rows(request: Query[Any]) -> tuple[tuple[Selected, ...], Layout]:
         on,
         *by,
         *(_as_is(name, at, types[name]) for name, at in zip(request.order_by, layout.order_by, strict=True)),
-        *(_condition(text, wire.predicate(name), strict) for name, text in request.predicates.items()),
-        *(_number(name, at, strict) for name, at in layout.attributes.items()),
+        *(_condition(text, wire.predicate(name), name in strict) for name, text in request.predicates.items()),
+        *(_number(name, at, name in strict) for name, at in layout.attributes.items()),
         *_values(request, layout, strict),
     ), layout
 
 
-def _values(request: Query[Any], layout: Layout, strict: bool) -> Iterator[Selected]:
+def _values(request: Query[Any], layout: Layout, strict: frozenset[str]) -> Iterator[Selected]:
     """Select the columns of the aggregates, the first of which label the rows."""
     for j, (name, at) in enumerate(zip(request.values, layout.values, strict=True)):
         if name and at:
             value = _as_is(name, at, request.types[name])
-            is_label = strict and j < len(request.label_columns)
+            is_label = j < len(request.label_columns) and list(request.label_columns)[j] in strict
             yield replace(value, expression=_unless_missing(name, value)) if is_label else value
 
 

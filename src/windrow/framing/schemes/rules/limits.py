@@ -6,6 +6,7 @@ of "Frames", 2016). Maximal frames that miss it are discarded, minimal frames gr
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,7 +22,7 @@ from windrow.framing.schemes.text import duration_option, text_option
 from windrow.jit import INLINED
 from windrow.rows.checks import check_count, check_duration
 from windrow.rows.clock import LARGEST, Clock
-from windrow.rows.duration import Duration, to_clock
+from windrow.rows.duration import Duration, parse_duration, to_clock
 from windrow.rows.text import as_integer
 
 EXTENTS = ("closed", "half-open")
@@ -134,6 +135,40 @@ class LimitedScheme(Scheme):
             return super().is_sure(records, clock)
         lasts = clock.reaches(records.end, records.start, clock.at_least(self.min_duration, "min_duration"))
         return np.asarray(lasts & (records.count >= self.min_count))
+
+
+def combined_limits(schemes: Sequence[LimitedScheme]) -> dict[str, Any]:
+    """Return the limits that satisfy those of all schemes: the largest minimums, the smallest maximums and gap."""
+    return {
+        "max_gap": _chosen(schemes, "max_gap", min),
+        "min_count": max(scheme.min_count for scheme in schemes),
+        "min_duration": _chosen(schemes, "min_duration", max),
+        "max_count": min((scheme.max_count for scheme in schemes if scheme.max_count is not None), default=None),
+        "max_duration": _chosen(schemes, "max_duration", min),
+        "extent": _extent(schemes),
+    }
+
+
+def _chosen(schemes: Sequence[LimitedScheme], option: str, choose: Callable[..., Any]) -> Duration | None:
+    """Return the smallest or largest of the durations that the parts give for an option."""
+    durations = [value for scheme in schemes if (value := getattr(scheme, option)) is not None]
+    if len({isinstance(value, int | float) for value in durations}) > 1:
+        listed = " and ".join(map(repr, durations))
+        raise SpecError(f"{option}: expected durations of one kind in all parts, got {listed}")
+    result: Duration | None = choose(durations, key=_length, default=None)
+    return result
+
+
+def _length(duration: Duration) -> int | float:
+    return duration if isinstance(duration, int | float) else parse_duration(duration)
+
+
+def _extent(schemes: Sequence[LimitedScheme]) -> str:
+    """Return how the minimum duration is measured."""
+    extents = sorted({scheme.extent for scheme in schemes if scheme.min_duration is not None})
+    if len(extents) > 1:
+        raise SpecError("extent: expected the same extent in all parts that have a min_duration, got both of them")
+    return extents[0] if extents else "closed"
 
 
 class Limits(NamedTuple):

@@ -8,6 +8,11 @@ functions that do so, which the scheme's own module registers with `judges`:
     adds(rule, memo, label, k, i)                 row i joins frame k, which is not over yet. For minimal frames
     is_met(rule, memo, label, k, i, n)            with row i as the last of n, is frame k over? For minimal frames
 
+    skips(rule, i)                                row i takes no part, unless it fails a part of a conjunction
+    stays(rule, memo, label, k, i, n)             would row i, which is skipped, leave frame k open? Takes no note
+
+The last two are needed only for conjunctions: elsewhere no row is skipped.
+
 They may store numbers about frame k in `memo[k]`, and write the labels that become columns to `label[k]`. `begins`
 gets `continues` if a maximum has just ended a frame that the row would otherwise have joined.
 
@@ -113,8 +118,14 @@ class RuleScheme(LimitedScheme):
         )
 
 
+_SKIPPING: set[type] = set()
+"""The kinds of rules that may skip rows."""
+
+
 def judges(function: Any, kind: type) -> Callable[[Any], Any]:
     """Return a decorator that makes a function the implementation of another one for rules of one kind."""
+    if function is skips:
+        _SKIPPING.add(kind)
 
     def register(implementation: Any) -> Any:
         @overload(function, strict=False, jit_options=INLINED)
@@ -147,6 +158,31 @@ def is_met(rule: Any, memo: Any, label: Any, k: int, i: int, n: int) -> Any:
     raise NotImplementedError("only for compiled code")
 
 
+def skips(rule: Any, i: int) -> Any:
+    """Return whether row `i` lacks a value that a part of a conjunction needs, and that part skips such rows."""
+    raise NotImplementedError("only for compiled code")
+
+
+def stays(rule: Any, memo: Any, label: Any, k: int, i: int, n: int) -> Any:
+    """Return whether frame `k` stays open at row `i`, which is skipped: no part that reads the row fails."""
+    raise NotImplementedError("only for compiled code")
+
+
+@overload(skips, strict=False, jit_options=INLINED)
+def _skips_none(rule: Any, i: int) -> Any:
+    return None if _is_skipping(rule) else lambda rule, i: False
+
+
+@overload(stays, strict=False, jit_options=INLINED)
+def _stays_always(rule: Any, memo: Any, label: Any, k: int, i: int, n: int) -> Any:
+    return None if _is_skipping(rule) else lambda rule, memo, label, k, i, n: True
+
+
+def _is_skipping(rule: Any) -> bool:
+    """Return whether a type is that of a rule which registers `skips` and `stays`."""
+    return isinstance(rule, numba_types.BaseNamedTuple) and rule.instance_class in _SKIPPING
+
+
 @njit(cache=True, **WITHOUT_COUNTING)
 def _maximal(rule: Any, batch: Batch, limits: Limits, groups: Groups, records: Records, used: int, slots: Array) -> int:
     searches = batch.following.size > 0
@@ -155,23 +191,28 @@ def _maximal(rule: Any, batch: Batch, limits: Limits, groups: Groups, records: R
         g, t = batch.group[i], batch.on[i]
         k = groups.open[g, 0]
         continues = False
+        skipped = skips(rule, i) and not is_break(batch, i)
+        if skipped and (k < 0 or stays(rule, memo, label, k, i, records.count[k] + 1)):
+            continue
         if k >= 0:
-            cut = must_cut(batch, i, records.end[k], limits.max_gap)
+            cut = not skipped and must_cut(batch, i, records.end[k], limits.max_gap)
             full = is_full(records, k, t, limits)
-            if not cut and not full and joins(rule, memo, label, k, i, records.count[k] + 1):
+            # If the row does not join, the frame ends or starts again, so what `joins` has noted does not matter.
+            fits = not skipped and not cut and joins(rule, memo, label, k, i, records.count[k] + 1)
+            if fits and not full:
                 extend_record(records, k, t)
                 assign(slots, i, 0, k)
                 continue
             if qualifies(records, k, t, limits):
                 close_record(groups, records, k, t)
-                continues = full and not cut
+                continues = full and fits
             elif searches and not cut and _restarts(rule, batch, limits, records, k, i, slots):
                 continue
             else:
                 records.closed[k] = t
                 records.status[k] = DROPPED
             groups.open[g, 0] = -1
-        if not is_break(batch, i) and begins(rule, memo, label, used, i, continues):
+        if not skipped and not is_break(batch, i) and begins(rule, memo, label, used, i, continues):
             open_record(records, used, g, t)
             if batch.first.size:
                 batch.first[used] = i
@@ -191,11 +232,16 @@ def _restarts(rule: Any, batch: Batch, limits: Limits, records: Records, k: int,
     assign(slots, j, 0, -1)
     j = batch.following[j]
     while j != i:
-        if begins(rule, records.memo, records.label, k, j, False):
+        if not skips(rule, j) and begins(rule, records.memo, records.label, k, j, False):
             open_record(records, k, batch.group[i], batch.on[j])
             last = j
             while last != i:
                 after = batch.following[last]
+                if skips(rule, after):
+                    if not stays(rule, records.memo, records.label, k, after, records.count[k] + 1):
+                        break
+                    last = after
+                    continue
                 if is_full(records, k, batch.on[after], limits):
                     break
                 if not joins(rule, records.memo, records.label, k, after, records.count[k] + 1):
@@ -204,7 +250,8 @@ def _restarts(rule: Any, batch: Batch, limits: Limits, records: Records, k: int,
                 extend_record(records, k, batch.on[last])
             if last == i:
                 batch.first[k] = j
-                assign(slots, i, 0, k)
+                if not skips(rule, i):
+                    assign(slots, i, 0, k)
                 return True
         assign(slots, j, 0, -1)
         j = batch.following[j]
