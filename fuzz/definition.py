@@ -99,6 +99,10 @@ class Definition(ABC):
         """Build the scheme that plain values stand for."""
         return self.kind(*spec.args, **spec.options)
 
+    def allow_limits(self, options: dict[str, Any]) -> None:
+        """Remove limits that the scheme does not take together."""
+        return
+
     def attributes(self, spec: Spec) -> list[str]:
         """Return the columns whose numbers the scheme reads."""
         return []
@@ -176,9 +180,19 @@ class Limits:
 
     def is_within(self, extent: range) -> bool:
         """Return whether no maximum is exceeded."""
-        lasts = distance(self.rows[extent[0]].on, self.rows[extent[-1]].on)
+        return not self.exceeds(extent)
+
+    def exceeds(self, members: Sequence[int]) -> bool:
+        """Return whether some rows, one after the other or not, exceed a maximum."""
+        lasts = distance(self.rows[members[0]].on, self.rows[members[-1]].on)
         too_long = self.max_duration is not None and lasts > self.max_duration
-        return not too_long and (self.max_count is None or len(extent) <= self.max_count)
+        return too_long or (self.max_count is not None and len(members) > self.max_count)
+
+    def suffices(self, members: Sequence[int], closed: int | None) -> bool:
+        """Return whether some rows meet all minimums, if the row at `closed` ends the frame."""
+        last = closed if self.half_open and closed is not None else members[-1]
+        lasts = distance(self.rows[members[0]].on, self.rows[last].on)
+        return len(members) >= self.min_count and (self.min_duration is None or lasts >= self.min_duration)
 
     def is_enough(self, extent: range, *, ends_itself: bool = False) -> bool:
         """Return whether all minimums are met by a frame, which its last row or the row after it ends."""

@@ -41,6 +41,7 @@ def draw(rng: random.Random, length: Length, *, runs: bool = False) -> dict[str,
     sometimes(rng, spec.options, "nulls", 0.03, lambda: "error")
     if issubclass(definition.kind, LimitedScheme):
         _draw_limits(rng, spec.options, length, runs=runs)
+        definition.allow_limits(spec.options)
     return {"name": definition.kind.__name__, "args": spec.args, "options": spec.options}
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 import windrow as wr
-from fuzz.definition import Definition, Frame, Length, Settled, Spec, distance, sometimes
+from fuzz.definition import Definition, Frame, Length, Limits, Settled, Spec, distance, sometimes
 from fuzz.rules import RULES, closes_at_half_or_late, closes_far_below, opens_far_above
-from fuzz.schemes._options import COMMON
+from fuzz.schemes._options import COMMON, LIMITED
 
 
 class OpenFrame:
@@ -53,6 +53,7 @@ class CustomDefinition(Definition):
     def all_frames(self, spec: Spec, rows: Sequence[Settled], length: Any) -> list[Frame]:
         rule, gap = RULES[spec.args[0]], length(spec.options.get("max_gap"))
         most = spec.options.get("open_frames", 1)
+        limits = Limits(spec, rows, length)
         state = SimpleNamespace(**rule.get("state", {}))
         opened: list[OpenFrame] = []
 
@@ -68,6 +69,8 @@ class CustomDefinition(Definition):
                 verdict = int(call("close", row, frame))
                 if verdict:
                     frame.end({1: "reported", 2: "discarded"}[verdict], i)
+                elif limits.exceeds([*frame.members, i]):
+                    frame.end("reported", i, complete=False)
             if row.breaks:
                 continue
             still_open = [each for each in opened if each.status == "open"]
@@ -86,7 +89,7 @@ class CustomDefinition(Definition):
                 each.members, each.closed, each.complete, tuple(getattr(each.record, n) for n in rule.get("labels", {}))
             )
             for each in opened
-            if each.status == "reported"
+            if each.status == "reported" and limits.suffices(each.members, each.closed)
         ]
 
     def strategy(self) -> st.SearchStrategy[wr.Scheme]:
@@ -94,7 +97,12 @@ class CustomDefinition(Definition):
         chosen = [RULES["highs"] | {"close": closes_at_half_or_late}, *(RULES[n] for n in RULES if n != "highs")]
         return st.one_of(
             st.builds(
-                wr.Custom, st.just(["x"]), open_frames=several, **{n: st.just(v) for n, v in rule.items()}, **COMMON
+                wr.Custom,
+                st.just(["x"]),
+                open_frames=several,
+                **{n: st.just(v) for n, v in rule.items()},
+                **COMMON,
+                **LIMITED,
             )
             for rule in chosen
         )
@@ -103,6 +111,7 @@ class CustomDefinition(Definition):
         return {
             "custom": wr.Custom(["x"], open=opens_far_above, close=closes_far_below, state={"high": -9.0}),
             "custom that overlaps": wr.Custom(["x"], **RULES["dips"], open_frames=3),
+            "custom with limits": wr.Custom(["x"], **RULES["dips"], open_frames=3, min_count=2, max_duration=20),
         }
 
 

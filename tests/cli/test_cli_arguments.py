@@ -66,6 +66,10 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--gap", "30 minutes"], wr.Gap("30 minutes")),
         (["--gap", "2.5"], wr.Gap(2.5)),
         (
+            ["--double-boundary", "x=5", "--min-count", "3", "--max-count", "9"],
+            wr.DoubleBoundary({"x": 5}, min_count=3, max_count=9),
+        ),
+        (
             ["--threshold", "x > 1", "--delta", "x=2", "--op", "<", "--min-count", "3", "--nulls", "break"],
             wr.Delta({"x": 2}, op="<", min_count=3, nulls="break") & wr.Threshold("x > 1", min_count=3, nulls="break"),
         ),
@@ -79,9 +83,9 @@ def test_options_make_the_scheme_they_describe(options: list[str], expected: wr.
     ("options", "expected"),
     [
         (
-            ["--double-boundary", "x=5", "--min-count", "3"],
-            "--min-count is an option of --aggregate and --boundary and --change and --delta and --gap and --threshold "
-            "and cannot be used with --double-boundary",
+            ["--double-boundary", "x=5", "--min-count", "3", "--max-duration", "5"],
+            "max_duration: expected None with min_count on DoubleBoundary, which takes only min_count together with "
+            "max_count, got 5",
         ),
         ([], "expected at least one scheme: --aggregate, --boundary"),
         (["--delta", "x=1", "--double-boundary", "x=1"], "&: expected schemes whose frames are maximal"),

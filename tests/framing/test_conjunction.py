@@ -201,3 +201,15 @@ def test_without_skipped_rows_frames_are_the_longest_candidates_from_the_left(da
     candidates = candidate_frames(scheme, stream)
     chosen = from_the_left(len(stream), lambda at, _: [c for c in candidates if c.first == at], longest=True)
     assert [frame.interval for frame in final_frames(scheme, stream)] == list(chosen)
+
+
+def test_values_that_change_end_frames_of_a_conjunction() -> None:
+    scheme = wr.Boundary({"y": 2.0}) & wr.Change("x") & STEADY_IN_Y
+    assert scheme.added_columns == ("cell_y", "x")
+    rows = framed(scheme, INTEGER, traffic(range(4), x=[1.0, 1.0, 2.0, 2.0], y=[3, 4, 4, 9]))
+    assert [(row.start, row.end) for row in rows] == [(0, 1), (2, 2), (3, 3)]
+    assert [row.label[0] for row in rows] == [2, 2, 5]
+    assert list(scheme.extra_places(TYPES)) == [0]
+
+
+STEADY_IN_Y = wr.Delta({"y": 1})

@@ -126,7 +126,8 @@ class Framer:
         """End the streams of the given groups, or of all: cut their open frames and return those that remain frames."""
         busy, latest = self.latest()
         mine = np.ones(busy.size, np.bool_) if groups is None else np.isin(busy, groups)
-        return self._run(*self._breaks(busy[mine], latest[mine]), None, ends_stream=True)
+        batch, inputs = self._breaks(busy[mine], latest[mine])
+        return self._run(batch._replace(is_end=True), inputs, None)
 
     def latest(self) -> tuple[npt.NDArray[np.int64], Array]:
         """Return the groups with open frames or held rows, and the `on` of the last row in any of them."""
@@ -164,9 +165,7 @@ class Framer:
         values = [accumulator.no_values() for accumulator in self.accumulators]
         return RowBatch(np.empty(0, np.int64), np.empty(0, self.clock.dtype), inputs, values)
 
-    def _run(
-        self, batch: Batch, inputs: Mapping[str, Array], rows: RowBatch | None, *, ends_stream: bool = False
-    ) -> Frames:
+    def _run(self, batch: Batch, inputs: Mapping[str, Array], rows: RowBatch | None) -> Frames:
         carried = self.records.group.size
         room = carried + batch.on.size * self.automaton.width
         records = self.room(room)
@@ -187,7 +186,9 @@ class Framer:
         left = np.flatnonzero((records.status == OPEN) | (records.status == WAITING))
         finished = records.take(done)
         # A frame that waited for its number was closed by a row, even if the stream ends now.
-        closed = np.append(self.records.status, records.status[carried:])[done] == WAITING if ends_stream else done >= 0
+        closed = (
+            np.append(self.records.status, records.status[carried:])[done] == WAITING if batch.is_end else done >= 0
+        )
         with self._naming(finished):
             aggregates = tuple(
                 accumulator.finish(each.take(done)) for accumulator, each in zip(self.accumulators, states, strict=True)

@@ -116,6 +116,8 @@ class Batch(NamedTuple):
     breaks: npt.NDArray[np.bool_]
     following: npt.NDArray[np.int64] = _NONE
     first: npt.NDArray[np.int64] = _NONE
+    is_end: bool = False
+    """Whether the batch ends the stream of its groups, and has no rows of its own."""
 
 
 @njit(cache=True, **INLINED)
@@ -147,6 +149,28 @@ def close_record(groups: Groups, records: Records, k: int, t: Any) -> None:
         groups.next[g] += 1
     records.closed[k] = t
     records.status[k] = FINAL
+
+
+@njit(cache=True)
+def number_frames(groups: Groups, records: Records, used: int, number_open: bool) -> None:
+    """Assign numbers in the order in which the frames opened, as far as it is determined which are reported.
+
+    The records of a group are in this order. With `number_open`, every open frame will be reported.
+    """
+    undecided = np.zeros(groups.next.size, np.bool_)
+    for k in range(used):
+        g, status = records.group[k], records.status[k]
+        if status == DROPPED or records.number[k] >= 0:
+            continue
+        if status == OPEN and not number_open:
+            undecided[g] = True
+        elif undecided[g]:
+            records.status[k] = WAITING
+        else:
+            records.number[k] = groups.next[g]
+            groups.next[g] += 1
+            if status == WAITING:
+                records.status[k] = FINAL
 
 
 @njit(cache=True)

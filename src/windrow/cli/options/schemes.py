@@ -18,7 +18,7 @@ from windrow.framing.schemes.text import TextOption
 OF_EVERY_SCHEME = [item.name for item in fields(Scheme)]
 """The options that every scheme has."""
 LIMITS = [item.name for item in fields(LimitedScheme) if item.name not in OF_EVERY_SCHEME]
-"""The minimums and maximums, which most schemes have."""
+"""The minimums and maximums."""
 _PREFIX = "scheme "
 """argparse stores the options of schemes under this prefix, apart from the options of the command."""
 
@@ -39,7 +39,7 @@ def add_scheme_arguments(parser: argparse.ArgumentParser) -> SchemeGroups:
         "Custom schemes, written in Python, are for wr.Custom only.",
     )
     groups = SchemeGroups(parser, group, parser.add_argument_group("options of one scheme"))
-    limits = parser.add_argument_group("limits of frames", "For all schemes except overlapping ones.")
+    limits = parser.add_argument_group("limits of frames")
     for name in LIMITS:
         option = LimitedScheme.text_options()[name]
         _add_option(limits, name, option, option.line)

@@ -114,9 +114,12 @@ class Conjunction(RuleScheme):
         """Return an option per scheme, with its name, and the options of all these schemes."""
         kinds = _kinds_of_parts()
         main = {name: option for name, kind in kinds.items() if (option := kind.main_option()) is not None}
-        own = ((name, option) for kind in kinds.values() for name, option in kind.text_options().items())
-        required = {name for kind in kinds.values() for name in kind.required()}
-        return main | {name: option for name, option in own if name not in required}
+        return main | {
+            name: option
+            for kind in kinds.values()
+            for name, option in kind.text_options().items()
+            if name not in kind.required()
+        }
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Scheme:

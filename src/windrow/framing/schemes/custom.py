@@ -27,6 +27,7 @@ from windrow.framing.schemes.fields import (
     numbers_of,
 )
 from windrow.framing.schemes.operator import Operator, Rule, VerdictError, check_rule, compile_operator
+from windrow.framing.schemes.rules.limits import LimitedScheme
 from windrow.rows.checks import check_attribute
 from windrow.rows.clock import Clock
 
@@ -34,7 +35,7 @@ MOST_OPEN_FRAMES = 100
 
 
 @dataclass(frozen=True, repr=False)
-class Custom(Scheme):
+class Custom(LimitedScheme):
     """Frames by user-defined, compiled rules.
 
     For each row, in order: `close` decides for every open frame whether it stays open, is reported or is discarded.
@@ -64,6 +65,10 @@ class Custom(Scheme):
         the frame ends.
     open_frames
         How many frames of a group may be open at the same time, from 1 to 100.
+    min_count, min_duration, max_count, max_duration, extent
+        Limits on the rows and the length of a frame. A frame that misses a minimum is discarded. A row that would
+        exceed a maximum cuts the frame, unless `close` closes it there; `update` is not called for it. Such a frame has
+        `complete` false. `extent="half-open"` measures `min_duration` up to the row that ends the frame.
     max_gap, nulls
         As in `Boundary`. The group's record survives a cut.
 
@@ -160,14 +165,15 @@ class Custom(Scheme):
 
     def __hash__(self) -> int:
         records = (frozenset(each.items()) for each in (self.state, self.record, self.labels))
-        return hash((type(self), self.columns, self.open, self.close, self.update, *records, self.open_frames))
+        rules = (self.open, self.close, self.update)
+        return hash((type(self), self.columns, *rules, *records, self.open_frames, *self.limits_hash))
 
     def __repr__(self) -> str:
         rules = {"open": self.open, "close": self.close, "update": self.update}
         shown = [repr(self.columns)] + [f"{k}={getattr(v, '__name__', v)}" for k, v in rules.items() if v is not None]
         shown += [f"{name}={value!r}" for name in ("state", "record", "labels") if (value := getattr(self, name))]
         shown += [f"open_frames={self.open_frames}"] if self.open_frames > 1 else []
-        for item in fields(Scheme):
+        for item in fields(LimitedScheme):
             value = getattr(self, item.name)
             if type(value) is not type(item.default) or value != item.default:
                 shown.append(f"{item.name}={value!r}")
@@ -189,8 +195,14 @@ class Custom(Scheme):
         return bool(self.labels)
 
     def is_sure(self, records: Records, clock: Clock) -> npt.NDArray[np.bool_]:
-        """Return which open frames will be reported whatever follows: all, unless `close` may discard one."""
-        return np.full(records.group.size, self._operator(clock).reports_all)
+        """Return which open frames will be reported whatever follows.
+
+        If `close` may discard a frame, none. With a minimum, those that meet it; if there are several open frames,
+        none, because the number of a frame depends on whether those before it are reported.
+        """
+        if not self._operator(clock).reports_all or (self.has_minimum and self.open_frames > 1):
+            return np.zeros(records.group.size, np.bool_)
+        return super().is_sure(records, clock)
 
     def check(self, clock: Clock, types: Mapping[str, pa.DataType]) -> None:
         """Also compile the functions, over no rows, so that numba's errors surface before any job runs."""
@@ -206,11 +218,11 @@ class Custom(Scheme):
 
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
         """Return the kernel with the user's functions compiled into it."""
-        max_gap = clock.at_most(self.max_gap, "max_gap")
+        limits = self.limits_on(clock)
         row, operator = self._row(clock), self._operator(clock)
         own = {**self.record, **self.labels}
         fresh = numbers_of(own).view(np.int64)[: len(own)]
-        number_open = operator.reports_all and self.open_frames > 1
+        number_open = operator.reports_all and self.open_frames > 1 and not self.has_minimum
 
         def kernel(
             batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array
@@ -222,7 +234,7 @@ class Custom(Scheme):
             states, frames = as_records(groups.memo, self.state), as_records(records.memo, own)
             with self._explained():
                 used = operator.run(
-                    batch, rows, states, frames, fresh, groups, records, used, slots, max_gap, number_open
+                    batch, rows, states, frames, fresh, groups, records, used, slots, limits, number_open
                 )
             records.label[:used] = records.memo[:used, len(self.record) :]
             return used

@@ -6,24 +6,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from numba import njit
 
 from windrow.arrays import Array
-from windrow.errors import SpecError
+from windrow.errors import SpecError, quoted
 from windrow.framing.records import (
+    DROPPED,
+    FINAL,
     Batch,
     Groups,
     Records,
     assign,
-    close_record,
     extend_record,
     is_break,
     must_cut,
+    number_frames,
     open_record,
 )
 from windrow.framing.schemes.base import Automaton, Closure, Property, Scheme
 from windrow.framing.schemes.rules.grid import Grid, cells, check_grid, check_origin, plain_cell, shifted
+from windrow.framing.schemes.rules.limits import LimitedScheme, Limits, is_full, qualifies
 from windrow.framing.schemes.text import as_grid, as_limits, text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream
@@ -31,17 +36,20 @@ from windrow.rows.clock import Clock
 
 
 @dataclass(frozen=True, repr=False)
-class DoubleBoundary(Scheme):
+class DoubleBoundary(LimitedScheme):
     """Maximal runs of rows in two neighbouring cells; every row is in two frames.
 
     For each pair of neighbouring cells n and n + 1, the frames are the maximal runs of rows in that pair. The result
     has a column `cell_<attribute>` with the lower cell n. Frames are numbered in the order in which they open, the
-    lower pair first.
+    lower pair first; a frame that is dropped has no number.
 
     Parameters
     ----------
     grid
         One attribute with its width or break points, as in `Boundary`.
+    min_count, min_duration, max_count, max_duration, extent
+        Limits on the rows and the length of each frame, as in `Threshold`. With a maximum, the only minimum is
+        `min_count` together with `max_count`.
     origin, max_gap, nulls
         As in `Boundary`.
 
@@ -65,7 +73,6 @@ class DoubleBoundary(Scheme):
     )
 
     source: ClassVar[str] = "Frames (2016), 3.2"
-    closure: ClassVar[frozenset[Closure]] = frozenset({"sub-interval"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,9 +80,20 @@ class DoubleBoundary(Scheme):
         object.__setattr__(self, "origin", check_origin(self.origin, self.grid, "DoubleBoundary"))
         if len(self.grid) != 1:
             raise SpecError(f"DoubleBoundary expects one attribute, got {len(self.grid)}: {', '.join(self.grid)}")
+        self._check_limits()
+
+    def _check_limits(self) -> None:
+        """Reject limits for which rows of dropped frames would have to be searched again."""
+        if self.has_minimum and self.has_maximum and (self.min_duration, self.max_duration) != (None, None):
+            most = "max_count" if self.max_duration is None else "max_duration"
+            least = "min_count" if self.min_duration is None else "min_duration"
+            raise SpecError(
+                f"{most}: expected None with {least} on DoubleBoundary, which takes only min_count together with "
+                f"max_count, got {quoted(getattr(self, most))}"
+            )
 
     def __hash__(self) -> int:
-        return hash((type(self), *self._grid, self.max_gap, self.nulls))
+        return hash((type(self), *self._grid, self.max_gap, self.nulls, *self.limits_hash))
 
     @property
     def _grid(self) -> tuple[str, Grid]:
@@ -96,8 +114,19 @@ class DoubleBoundary(Scheme):
 
     @property
     def properties(self) -> frozenset[Property]:
-        """Saturated and maximal per pair of cells, hence unique; every row is in two frames."""
+        """Saturated and maximal per pair of cells, hence unique; every row is in two frames. Not so with limits."""
+        if self.has_minimum or self.has_maximum:
+            return frozenset()
         return frozenset({"unique", "saturated", "maximal", "covering", "overlapping"})
+
+    @property
+    def closure(self) -> frozenset[Closure]:  # type: ignore[override]
+        """Parts of a run are runs."""
+        return self.closure_within_limits(frozenset({"sub-interval"}))
+
+    def is_sure(self, records: Records, clock: Clock) -> npt.NDArray[np.bool_]:
+        """Return which open frames have a number: with a minimum, none, because an earlier one may be dropped."""
+        return np.full(records.group.size, not self.has_minimum)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -112,18 +141,27 @@ class DoubleBoundary(Scheme):
     def bind(self, clock: Clock, types: Mapping[str, pa.DataType]) -> Automaton:
         """Return the kernel over the cells of the attribute."""
         name, grid = self._grid
-        max_gap = clock.at_most(self.max_gap, "max_gap")
+        limits, number_open = self.limits_on(clock), not self.has_minimum
 
         def kernel(
             batch: Batch, inputs: Mapping[str, Array], groups: Groups, records: Records, used: int, slots: Array
         ) -> int:
-            return int(_pairs(batch, cells(inputs[name], grid), groups, records, used, slots, max_gap))
+            return int(_pairs(batch, cells(inputs[name], grid), groups, records, used, slots, limits, number_open))
 
         return Automaton(kernel, width=2, labels=1)
 
 
 @njit(cache=True)
-def _pairs(batch: Batch, cell: Array, groups: Groups, records: Records, used: int, slots: Array, max_gap: float) -> int:
+def _pairs(
+    batch: Batch,
+    cell: Array,
+    groups: Groups,
+    records: Records,
+    used: int,
+    slots: Array,
+    limits: Limits,
+    number_open: bool,
+) -> int:
     """Frame pairs of cells; column w of a group's open records holds the pair whose lower cell has parity w."""
     for i in range(batch.on.size):
         g, t = batch.group[i], batch.on[i]
@@ -132,8 +170,9 @@ def _pairs(batch: Batch, cell: Array, groups: Groups, records: Records, used: in
             if k >= 0:
                 lower = records.label[k, 0]
                 outside = cell[i] != lower and cell[i] - 1 != lower
-                if outside or must_cut(batch, i, records.end[k], max_gap):
-                    close_record(groups, records, k, t)
+                if outside or must_cut(batch, i, records.end[k], limits.max_gap) or is_full(records, k, t, limits):
+                    records.closed[k] = t
+                    records.status[k] = FINAL if qualifies(records, k, t, limits) else DROPPED
                     groups.open[g, w] = -1
         if is_break(batch, i):
             continue
@@ -147,8 +186,7 @@ def _pairs(batch: Batch, cell: Array, groups: Groups, records: Records, used: in
                 used += 1
                 open_record(records, k, g, t)
                 records.label[k, 0] = lower
-                records.number[k] = groups.next[g]
-                groups.next[g] += 1
                 groups.open[g, w] = k
             assign(slots, i, w, k)
+    number_frames(groups, records, used, number_open)
     return used

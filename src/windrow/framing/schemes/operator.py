@@ -1,7 +1,8 @@
 """The logical frame operator of "Frames" (2016), section 5.1, compiled with the user's functions.
 
 For each row: `close` for every open frame in the order in which they opened, then `update` for those that are still
-open, then `open` if there is room for another frame.
+open, then `open` if there is room for another frame. A row that does not close a frame cuts it if the frame would
+exceed a maximum with the row.
 
 Frames are numbered in the order in which they open, and a frame that is discarded gets no number. So the number of a
 closed frame is not determined while a frame that opened before it may still be discarded. Until then, its record has
@@ -24,8 +25,6 @@ from windrow.errors import SpecError, quoted
 from windrow.framing.records import (
     DROPPED,
     FINAL,
-    OPEN,
-    WAITING,
     Batch,
     Groups,
     Records,
@@ -33,9 +32,11 @@ from windrow.framing.records import (
     extend_record,
     is_break,
     must_cut,
+    number_frames,
     open_record,
 )
 from windrow.framing.schemes.fields import rounded_fields
+from windrow.framing.schemes.rules.limits import Limits, is_full, qualifies
 
 Rule = Callable[..., Any]
 STAY, REPORT, DISCARD = 0, 1, 2
@@ -144,7 +145,7 @@ def _operator(opens: Any, updates: Any, verdict: Any) -> Any:
         records: Records,
         used: int,
         slots: Array,
-        max_gap: Any,
+        limits: Limits,
         number_open: bool,
     ) -> int:
         for i in range(batch.on.size):
@@ -155,11 +156,16 @@ def _operator(opens: Any, updates: Any, verdict: Any) -> Any:
                 if k < 0:
                     break
                 groups.open[g, w] = -1
-                if must_cut(batch, i, records.end[k], max_gap):
+                if must_cut(batch, i, records.end[k], limits.max_gap):
                     records.complete[k] = False
                     outcome = REPORT
                 else:
                     outcome = verdict(rows[i], states[g], frames[k])
+                    if outcome == STAY and is_full(records, k, t, limits):
+                        records.complete[k] = False
+                        outcome = REPORT
+                if outcome == REPORT and not qualifies(records, k, records.end[k] if batch.is_end else t, limits):
+                    outcome = DISCARD
                 if outcome == STAY:
                     groups.open[g, still] = k
                     still += 1
@@ -186,7 +192,7 @@ def _operator(opens: Any, updates: Any, verdict: Any) -> Any:
                     groups.open[g, still] = used
                     assign(slots, i, joined, used)
                     used += 1
-        _number(groups, records, used, number_open)
+        number_frames(groups, records, used, number_open)
         return used
 
     return run
@@ -197,22 +203,3 @@ def _reset(records: Records, k: int, fresh: Array) -> None:
     """Set the frame's record to its starting values."""
     for j in range(fresh.size):
         records.memo[k, j] = fresh[j]
-
-
-@njit(cache=True)
-def _number(groups: Groups, records: Records, used: int, number_open: bool) -> None:
-    """Assign numbers in the order in which the frames opened, as far as it is determined which are reported."""
-    undecided = np.zeros(groups.next.size, np.bool_)
-    for k in range(used):
-        g, status = records.group[k], records.status[k]
-        if status == DROPPED or records.number[k] >= 0:
-            continue
-        if status == OPEN and not number_open:
-            undecided[g] = True
-        elif undecided[g]:
-            records.status[k] = WAITING
-        else:
-            records.number[k] = groups.next[g]
-            groups.next[g] += 1
-            if status == WAITING:
-                records.status[k] = FINAL

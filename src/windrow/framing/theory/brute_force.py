@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 from inspect import signature
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ from windrow.errors import DataError
 from windrow.framing.schemes.base import Scheme
 from windrow.framing.schemes.conjunction import Conjunction
 from windrow.framing.schemes.custom import Custom
+from windrow.framing.schemes.double_boundary import DoubleBoundary
 from windrow.framing.schemes.operator import Rule
 from windrow.framing.schemes.rules.labels import LabelColumn
 from windrow.framing.schemes.rules.limits import LimitedScheme
@@ -94,6 +96,8 @@ def final_frames(scheme: Scheme, stream: Stream) -> list[Frame]:
     """
     if isinstance(scheme, Custom):
         return _by_logical_operator(scheme, stream)
+    if isinstance(scheme, DoubleBoundary):
+        return _per_label(scheme, stream)
     if isinstance(scheme, Conjunction):
         return [Frame(*frame) for frame in frames_of_conjunction(scheme, stream)]
     if scheme.lemma == 2 or (isinstance(scheme, LimitedScheme) and scheme.has_maximum):
@@ -175,6 +179,18 @@ def _from_the_left(scheme: Scheme, stream: Stream) -> list[Frame]:
     return [_frame(i, stream, complete=met, ends_itself=met) for i, met in zip(frames, complete, strict=True)]
 
 
+def _per_label(scheme: DoubleBoundary, stream: Stream) -> list[Frame]:
+    """Return the longest candidates of each label from the left, ordered by where they start, then by label."""
+    candidates = candidate_frames(scheme, stream)
+
+    def of_label(label: Label) -> list[Interval]:
+        mine = [candidate for candidate in candidates if candidate.label == label]
+        return list(from_the_left(len(stream), lambda at, _: [c for c in mine if c.first == at], longest=True))
+
+    chosen = chain.from_iterable(map(of_label, {candidate.label for candidate in candidates}))
+    return [_frame(interval, stream) for interval in sorted(chosen, key=lambda each: (each.first, each.label))]
+
+
 def _stays_in(scheme: Scheme, stream: Stream, first: int, last: int) -> bool:
     """Return whether rows may share a frame as far as gaps, breaks and maximums are concerned."""
     over = isinstance(scheme, LimitedScheme) and _is_over(
@@ -224,8 +240,10 @@ def _by_logical_operator(scheme: Custom, stream: Stream) -> list[Frame]:
                 each.end(scheme, i, complete=False)
             elif (verdict := call(scheme.close, row, each)) == 1:
                 each.end(scheme, i, complete=True)
-            else:
-                each.discarded = verdict == 2
+            elif verdict == 2:
+                each.discarded = True
+            elif _is_over(scheme, len(each.members) + 1, distance(row.on, stream[each.members[0]].on), row.on):
+                each.end(scheme, i, complete=False)
         if row.breaks:
             continue
         for each in still_open():
@@ -236,4 +254,13 @@ def _by_logical_operator(scheme: Custom, stream: Stream) -> list[Frame]:
             opened.append(new)
     for each in still_open():
         each.end(scheme, None, complete=False)
-    return [each.frame for each in opened if each.frame is not None]
+    ended = [each.frame for each in opened if each.frame is not None]
+    return [frame for frame in ended if _is_enough(scheme, stream, frame)]
+
+
+def _is_enough(scheme: Custom, stream: Stream, frame: Frame) -> bool:
+    """Return whether a frame meets the minimums."""
+    at = frame.members[-1] if scheme.extent == "closed" or frame.closed_at is None else frame.closed_at
+    start, last = stream[frame.members[0]].on, stream[at].on
+    lasts = scheme.min_duration is None or distance(last, start) >= length(scheme.min_duration, start)
+    return lasts and len(frame.members) >= scheme.min_count
