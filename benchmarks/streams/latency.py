@@ -6,12 +6,15 @@ without any state: the inherent cost of Spark's micro-batches.
 
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import windrow as wr
+from windrow.tuning import tuned
 
 RATE = 20_000
 GROUPS = 1_000
@@ -43,6 +46,30 @@ def ordered(spark: SparkSession) -> DataFrame:
     return frames.select(F.col("closed_at").alias("arrived"))
 
 
+BEFORE = {
+    "spark.sql.streaming.internal.stateStore.partitions": "4",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "true",
+}
+"""The settings of version 0.1 on 2 cores, with 32 buckets."""
+OLD = ", settings of 0.1"
+"""Ends the name of a query that runs with them."""
+
+
+@contextmanager
+def as_before(spark: SparkSession) -> Iterator[None]:
+    """Change the settings of the session to those of version 0.1 for a while."""
+    now = {key: spark.conf.get(key, None) for key in BEFORE}
+    for key, value in BEFORE.items():
+        spark.conf.set(key, value)
+    try:
+        with tuned(buckets=32):
+            yield
+    finally:
+        for key, value in now.items():
+            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
+
+
 COMPETITORS = {
     "handed on, no state": handed_on,
     "Windrow, ordered=True": ordered,
@@ -61,8 +88,9 @@ def measure(spark: SparkSession, name: str, seconds: float) -> tuple[float, floa
         if now - begin > WARM_UP:
             latencies.append(now - arrived)
 
-    stream = COMPETITORS[name](spark)
-    query = stream.writeStream.foreachBatch(see).option("checkpointLocation", tempfile.mkdtemp()).start()
+    with as_before(spark) if name.endswith(OLD) else nullcontext():
+        stream = COMPETITORS[name.removesuffix(OLD)](spark)
+        query = stream.writeStream.foreachBatch(see).option("checkpointLocation", tempfile.mkdtemp()).start()
     time.sleep(WARM_UP + seconds)
     rates = [p["processedRowsPerSecond"] and p["inputRowsPerSecond"] for p in query.recentProgress[-10:]]
     query.stop()

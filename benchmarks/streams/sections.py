@@ -35,7 +35,8 @@ def stream(bench: Bench) -> None:
 
 def latencies(bench: Bench) -> None:
     """Measure the time from the arrival of the row that ends a frame to the frame in the sink."""
-    rows = [[name, *latency.measure(bench.spark, name, 15.0 * bench.rounds)] for name in latency.COMPETITORS]
+    names = [*latency.COMPETITORS, *(f"{name}{latency.OLD}" for name in latency.COMPETITORS if "Windrow" in name)]
+    rows = [[name, *latency.measure(bench.spark, name, 15.0 * bench.rounds)] for name in names]
     title = f"Latency at {latency.RATE:,} rows per second, {latency.GROUPS:,} groups, in seconds"
     bench.report.table(title, ["", "median", "99th", "measured", "rows/s"], rows)
 

@@ -96,8 +96,9 @@ class SparkStream(Kind):
                 .option("checkpointLocation", f"{place}/checkpoint").trigger(availableNow=True).start()
             )  # fmt: skip
             query.awaitTermination()
-        streamed = session.read.schema(frames.schema).parquet(f"{place}/out").toArrow()
-        rest = wr.frames(source, schemes.build(parts["scheme"]), **arguments, flush=f"{place}/checkpoint").toArrow()
+        streamed = session.read.schema(frames.schema).parquet(f"{place}/out").drop("known_at").toArrow()
+        rest = wr.frames(source, schemes.build(parts["scheme"]), **arguments, flush=f"{place}/checkpoint")
+        rest = rest.drop("known_at").toArrow()
         order = [(name, "ascending") for name in (*parts["by"], "frame", "fragment")]
         return pa.concat_tables([streamed, rest.cast(streamed.schema)]).sort_by(order)
 

@@ -53,8 +53,9 @@ class Tuning:
     fewest_sampled: int = 100
     """With fewer rows than this in the sample, the table is so small that one core is enough."""
 
-    buckets: int = 32
-    """The default number of buckets of a stream's state, which limits how many cores one query can use."""
+    buckets: int | None = None
+    """The default number of buckets of a stream's state, which limits how many cores one query can use; None for one
+    per partition of the query's state."""
     rows_per_piece: int = 4_096
     """The intended rows per piece of a stream's buffered rows; a large batch gets larger pieces."""
     pieces_per_batch: int = 8
@@ -80,7 +81,7 @@ def _check(name: str, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
             raise SpecError(f"{name}: expected a fraction above 0 and up to 1, got {quoted(value)}")
     elif isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        if name == "cores" and value is None:
+        if name in ("cores", "buckets") and value is None:
             return
         raise SpecError(f"{name}: expected an integer of at least 1, got {quoted(value)}")
 
@@ -100,8 +101,8 @@ def tuned(**changes: Any) -> Iterator[Tuning]:
     >>> with tuned(buckets=4) as tuning:
     ...     tuning.buckets, current_tuning() is tuning
     (4, True)
-    >>> current_tuning().buckets
-    32
+    >>> current_tuning().buckets is None
+    True
     """
     token = _current.set(replace(current_tuning(), **changes))
     try:

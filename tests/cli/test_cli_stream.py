@@ -154,7 +154,7 @@ def test_without_an_output_there_is_a_line_a_frame_and_nothing_is_kept(landing, 
     assert main(["frames", str(landing), *STREAM, "--once", "--flush"]) == 0
     captured = capsys.readouterr()
     lines = [line.split("\t") for line in captured.out.splitlines()]
-    names = ["detector", "frame", "start", "end", "closed_at", "count", "complete", "fragment", "final"]
+    names = ["detector", "frame", "start", "end", "closed_at", "count", "complete", "fragment", "final", "known_at"]
     assert lines[0] == names
     assert sorted((int(line[0]), int(line[1]), int(line[5])) for line in lines[1:]) == FOUND
     assert {line[2] for line in lines[1:]} >= {"2024-03-31 01:59:00", "2024-03-31 02:03:00"}

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import windrow as wr
 from bad_values import BAD
 from windrow.errors import SessionError, SpecError
-from windrow.spark.sessions import check_session
+from windrow.spark.sessions import SHUFFLE_PARTITIONS, STATE_PARTITIONS, check_session
 
 
 def session(**conf: str) -> SimpleNamespace:
@@ -71,3 +71,21 @@ def test_a_version_that_is_too_old():
     old.version = "4.0.2"
     with pytest.raises(SessionError, match=r"^this session runs Spark 4\.0\.2; Windrow needs 4\.1 or newer$"):
         check_session(old)
+
+
+def test_streams_have_a_partition_per_core_unless_shuffles_are_set(monkeypatch):
+    started: dict[str, str] = {}
+
+    class Builder:
+        def __getattr__(self, name):
+            return lambda *values: (started.update([values]) if name == "config" else None) or self
+
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(SparkSession, "builder", Builder())
+    wr.session(cores=3)
+    assert (started[STATE_PARTITIONS], started[SHUFFLE_PARTITIONS]) == ("3", "6")
+    assert started["spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"] == "true"
+    started.clear()
+    wr.session(cores=3, config={SHUFFLE_PARTITIONS: "8"})
+    assert started[SHUFFLE_PARTITIONS] == "8"
+    assert STATE_PARTITIONS not in started

@@ -76,7 +76,7 @@ def arrivals(draw: st.DrawFn, kind: type[wr.Scheme]) -> tuple[wr.Scheme, pa.Tabl
 
 def streamed(plan: StreamPlan, table: pa.Table, batches: list[list[int]], marks: list[int]) -> list[dict[str, Any]]:
     """The rows of the result, with the state saved and loaded between any two batches."""
-    shelf, state, found = MemoryShelf(), None, []
+    shelf, state, found, steps = MemoryShelf(), None, [], []
     for rows, mark in zip(batches, marks, strict=True):
         bucket = StreamFramer.load(plan, shelf, state)
         tables, late = bucket.step([table.take(pa.array(rows, pa.int64()))], mark)
@@ -87,11 +87,25 @@ def streamed(plan: StreamPlan, table: pa.Table, batches: list[list[int]], marks:
         if plan.fragments:
             assert len(bucket.framer.report().frames) == 0, "a frame that is sure was not reported"
         found += tables
+        steps.append(tables)
         state = bucket.save()
     bucket = StreamFramer.load(plan, shelf, state)
     found += bucket.finish()
+    check_in_order(steps, plan.in_order)
     assert not shelf
     return [row for part in found for row in part.to_pylist()]
+
+
+def check_in_order(steps: list[list[pa.Table]], names: frozenset[str]) -> None:
+    """Check that no step reports a row of a group before one of an earlier step, by each of the columns."""
+    latest: dict[tuple[str, str], Any] = {}
+    for tables in steps:
+        rows = [row for table in tables for row in table.to_pylist()]
+        for name in names:
+            given = [(row["g"], row[name]) for row in rows if row[name] is not None]
+            assert all(latest.get((group, name), value) <= value for group, value in given), (name, given, latest)
+            for group, value in sorted(given):
+                latest[group, name] = value
 
 
 def _so_far(batches: list[list[int]], last: list[int]) -> list[int]:

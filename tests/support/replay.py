@@ -51,7 +51,7 @@ def on_cluster(master: str) -> SparkSession:
 def started(spark: SparkSession, folder: Path) -> StreamingQuery:
     """Start the query, which ends when the files are used up."""
     return (
-        wr.frames(source(spark, folder), SCHEME, **QUERY, buckets=4).writeStream.format("parquet")
+        wr.frames(source(spark, folder), SCHEME, **QUERY).writeStream.format("parquet")
         .option("path", str(folder / "out")).option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True).start()
     )  # fmt: skip

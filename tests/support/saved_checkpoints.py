@@ -209,8 +209,9 @@ def remaining(spark: SparkSession, query: Query, folder: Path, checkpoint: Path)
 
 
 def lines_of(*tables: pa.Table) -> list[str]:
-    """Return the rows of tables as sorted lines of JSON."""
-    rows = [row for table in tables for row in table.to_pylist()]
+    """Return the rows of tables as sorted lines of JSON, without `known_at`, which older versions did not have."""
+    named = [table.select([name for name in table.column_names if name != "known_at"]) for table in tables]
+    rows = [row for table in named for row in table.to_pylist()]
     return sorted(json.dumps(row, default=_utc, ensure_ascii=False) for row in rows)
 
 

@@ -21,6 +21,7 @@ from windrow.aggregates import AggregateFunction
 from windrow.errors import TypeMismatchError
 from windrow.spark.guarding import guard
 from windrow.spark.resolve.columns import Columns, column
+from windrow.spark.streams.lineage import KNOWN_AT
 
 ZONE = "spark.sql.session.timeZone"
 OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>\d{1,2})(?::?(?P<minutes>\d{2}))?")
@@ -59,7 +60,7 @@ def as_landed(frames: DataFrame, df: DataFrame, on: str, agg: Mapping[str, Aggre
         return frames
     names = Columns(df)
     times = {name for name, f in agg.items() if f.columns and names.find(f.column, "--agg") == names.find(on, "--on")}
-    kinds: dict[str, DataType] = dict.fromkeys((*BOUNDS, *times), TimestampNTZType())
+    kinds: dict[str, DataType] = dict.fromkeys((*BOUNDS, KNOWN_AT, *times), TimestampNTZType())
     kinds["late"] = StructType(df.schema.fields)
     casts = [
         column(f.name).cast(kinds[f.name]).alias(f.name)

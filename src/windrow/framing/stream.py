@@ -59,6 +59,11 @@ class StreamPlan(BucketPlan[FrameQuery]):
         return StreamFramer.load(self, shelf, data)
 
     @property
+    def in_order(self) -> frozenset[str]:
+        """The columns in whose order the frames of a group are reported; frames that overlap may end in any order."""
+        return frozenset({"start", "end"} if "disjoint" in self.request.scheme.properties else ())
+
+    @property
     def fingerprint(self) -> dict[str, Any]:
         """Everything that a saved state depends on; a state is only valid for an equal fingerprint."""
         fragments = self.fragments if self.every is None else str(self.every)

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BooleanType, DataType, IntegralType, StructType
+from pyspark.sql.types import BooleanType, DataType, IntegralType, StructField, StructType
 
 from windrow.errors import ColumnError, SpecError, TypeMismatchError
 from windrow.framing.assembly import KIND, Assembly, put_together
@@ -27,6 +27,7 @@ from windrow.spark.streams.buckets import (
     in_buckets,
     out_of_buckets,
 )
+from windrow.spark.streams.lineage import KNOWN_AT, MARK, mark_of
 from windrow.spark.versions import to_arrow_schema
 from windrow.state.arrow import pack, unpack
 from windrow.tuning import current_tuning
@@ -37,6 +38,8 @@ EXPECTED: dict[type[DataType], tuple[str, tuple[str, ...]]] = {
     BooleanType: ("a boolean", ("complete", "final")),
 }
 NEEDED = ("frame", "count", *MARKS)
+BUCKETS = 32
+"""The number of buckets. A checkpoint does not hold it, so it cannot depend on the session."""
 """The columns that are never null in a fragment, apart from the group columns."""
 NEEDS = "wr.frames never writes such fragments; drop them, or check where they come from"
 
@@ -88,7 +91,7 @@ def assemble(fragments: DataFrame, *, by: str | Sequence[str] | None = None) -> 
         fragments = fragments.where(column("frame").isNotNull()).drop(COMPLETE_UNTIL, OPEN_SINCE)
     keys = _group_columns(fragments, by)
     names = fragments.columns
-    schema = StructType([field for field in fragments.schema.fields if field.name not in MARKS])
+    schema = StructType([_without_mark(field) for field in fragments.schema.fields if field.name not in MARKS])
     arrow = to_arrow_schema(fragments.schema)
     check_keys({name: arrow.field(name).type for name in keys}, keys)
     # Columns are addressed by position: PySpark cannot find a column whose name contains a dot or a backtick.
@@ -96,7 +99,7 @@ def assemble(fragments: DataFrame, *, by: str | Sequence[str] | None = None) -> 
     packed = in_buckets(
         fragments.toDF(*wire.columns(len(names))),
         [column(wire.column(names.index(name))) for name in keys],
-        current_tuning().buckets,
+        current_tuning().buckets or BUCKETS,
         places,
         needs=NEEDS,
     )
@@ -126,6 +129,15 @@ def _check_columns(fragments: DataFrame) -> None:
     Clock.of(to_arrow_schema(StructType([fragments.schema["start"]])).field(0).type, "start")
 
 
+def _without_mark(field: StructField) -> StructField:
+    """Return a column of whole frames, which are no longer the stream that its mark is about; `known_at` still is."""
+    mark = mark_of(field)
+    if mark is None or mark["role"] == KNOWN_AT:
+        return field
+    metadata = {key: value for key, value in field.metadata.items() if key != MARK}
+    return StructField(field.name, field.dataType, field.nullable, metadata)
+
+
 def _has_late_rows(fragments: DataFrame) -> bool:
     """Return whether the table has the column of `late="emit"`, rather than an aggregate of that name."""
     return LATE in fragments.columns and isinstance(fragments.schema[LATE].dataType, StructType)
@@ -141,7 +153,7 @@ def _group_columns(fragments: DataFrame, by: str | Sequence[str] | None) -> list
                 raise ColumnError(f"by: {name!r} describes a frame; expected the columns that make a group")
         return keys
     first = names.index("frame")
-    after = names[max(names.index(mark) for mark in MARKS) + 1 :]
+    after = [name for name in names[max(names.index(mark) for mark in MARKS) + 1 :] if name != KNOWN_AT]
     if after:
         raise SpecError(
             f"by: {', '.join(map(repr, after))} after 'final', as in a table that was written with partitionBy, may be "

@@ -30,6 +30,7 @@ def fill(
     agg: Mapping[str, AggregateFunction] | None = None,
     order_by: str | Sequence[str] | None = None,
     nulls_on: str = "error",
+    buckets: int | None = None,
     flush: str | None = None,
 ) -> DataFrame:
     """Match the rows of a source with frames: a row is in every frame of its group with `start <= on <= end`.
@@ -52,6 +53,9 @@ def fill(
         Columns that break ties in `on`. Remaining ties are broken by all columns that the aggregates read.
     nulls_on
         What to do with rows whose `on` or `by` is null or NaN: `"error"` (default) or `"drop"`.
+    buckets
+        Streams only. As in `wr.frames`, for a stream of frames from elsewhere or a table of frames. A stream of frames
+        that is framed in the same query is filled in the buckets that it was framed in.
     flush
         Streams only. The checkpoint location of a finished query with the same arguments. The result is then a table of
         what was still pending when the streams ended. The checkpoint is only read.
@@ -60,17 +64,19 @@ def fill(
     -------
     Without `agg`: the columns of the source and `frame`. A row appears once per frame that contains it; rows outside
     every frame are dropped. With `agg`: one row per frame, with the columns of `frames` and the aggregates. Frames
-    without rows are included.
+    without rows are included. A streaming result has `known_at` as its last column, as in `wr.frames`; that of the
+    frames or the source is left out.
 
     Notes
     -----
     Either side may be a stream. If one side is a table, it is read once, when the query starts, and stored in the
     state.
 
-    A streaming source needs a watermark on `on`. A stream of frames should be the unmodified result of `wr.frames` or
-    `wr.widen`, filled by the same groups: it carries its own progress, so buffered rows can be released as early as
-    possible. Any other stream of frames needs a watermark on `start`, with a delay as long as a frame may take to
-    arrive after its start.
+    A streaming source needs a watermark on `on`. A stream of frames that is framed in the same query is the result of
+    `wr.frames` or `wr.widen`, filled by the same groups: it carries its own progress, so buffered rows can be released
+    as early as possible. Its rows may be filtered, and its columns selected and renamed; the stream is then framed
+    twice, which filtering the result of `wr.fill` avoids. Any other stream of frames needs a watermark on `start`, with
+    a delay as long as a frame may take to arrive after its start.
 
     A tagged row is emitted as soon as both the row and its frame have arrived. A frame with aggregates is emitted once
     the watermark has passed its end and the whole frame is known. Fragments are used as they arrive, but the result has
@@ -109,7 +115,7 @@ def fill(
     check_session(rows.sparkSession)
     check_policy(nulls_on)
     query = resolve_fill(framed, rows, on, by, agg, order_by)
-    options = StreamOptions(flush=flush)
+    options = StreamOptions(buckets=buckets, flush=flush)
     streaming = framed.isStreaming or rows.isStreaming
     if not streaming:
         options.refuse_for_tables()

@@ -87,8 +87,9 @@ def frames(
         Streams only. What to do with rows that arrive after the watermark has passed them: `"drop"` (default) drops and
         counts them; `"emit"` returns them as result rows, in a column `late`.
     buckets
-        Streams only. The number of parts that the state is divided into, 32 by default. It limits how many cores a
-        query can use. It cannot change during the lifetime of a checkpoint; see `wr.migrate`.
+        Streams only. The number of parts that the state is divided into. It limits how many cores a query can use. It
+        cannot change during the lifetime of a checkpoint; see `wr.migrate`. By default, it is the number of partitions
+        of the query's state, at most 32. Spark stores the former in the checkpoint, so a restart has the same number.
     flush
         Streams only. The checkpoint location of a finished query with the same arguments, such as a bounded replay. The
         result is then a table of the remaining frames: those of rows still buffered for the watermark, and those that
@@ -128,11 +129,17 @@ def frames(
     first and last row), `closed_at` (`on` of the row that ended it; null if the data ended first), `count` (number of
     rows), `complete`, the columns that the scheme adds, and the aggregates.
 
-    A streaming result adds `fragment` and `final`. Without `fragments` they are 0 and true. With it, each frame is
-    emitted as disjoint pieces, in order and with increasing `fragment`; the last one has `final=True`. `start`, `end`
+    A streaming result adds `fragment`, `final` and, if the source has a watermark, `known_at`. Without
+    `fragments`, `fragment` is 0 and `final` is true. With it, each frame is emitted as disjoint pieces, in order
+    and with increasing `fragment`; the last one has `final=True`. `start`, `end`
     and `count` describe the piece, while the aggregates cover the frame up to its end. If a frame ends without another
     row, its last piece has a `count` of 0 and a null `start` and `end`. In a stream, a frame ended by a gap has no
     `closed_at`: it is emitted once the watermark has passed the gap, without a row that ends it.
+
+    `known_at`, the last column, is the first microsecond after the watermark at which the row was emitted. It is the
+    event time of the result, with the watermark of the source, so that Spark's windows, joins and
+    `dropDuplicatesWithinWatermark` can follow in the same query. `wr.frames` and `wr.slide` can follow, too, with
+    `on="start"` or `on="end"` and the same `by`: the frames of a group come in order.
 
     `observedMetrics` of the query's progress counts the rows that arrived, were late, were framed and were dropped for
     nulls, and reports the number of `groups` and the `state_bytes` of the buckets that were active.
@@ -208,7 +215,7 @@ def plan_frames(
 def _streamed(
     df: DataFrame, request: FrameQuery, schema: StructType, options: StreamOptions, nulls_on: str
 ) -> tuple[PlanChoice, DataFrame]:
-    check_stream(df, request, options)
+    options = check_stream(df, request, options)
     schema = stream_schema(schema, df, request, options)
     order = f"are put in order by the watermark of {request.on!r}"
     if options.ordered:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from windrow.framing.migration import OldBucket, first_share, furthest
 from windrow.framing.stream import StreamPlan
 from windrow.rows import wire
 from windrow.spark.failures import own_errors
-from windrow.spark.streams.buckets import bucket_of, check_buckets
+from windrow.spark.streams.buckets import bucket_of, check_buckets, default_buckets
 from windrow.spark.streams.saved import buckets_of, parts_of
 from windrow.spark.versions import from_arrow_schema
 from windrow.state.arrow import about_of, saved_tables
@@ -58,7 +59,8 @@ def migrate(
     checkpoint
         The `checkpointLocation` of the query, which must have been stopped. It is only read.
     buckets
-        The number of buckets of the new query; 32 by default, as in `wr.frames`.
+        The number of buckets of the new query; by default that of a query of this session without `buckets=`. The new
+        query takes it from the result.
     operator
         The number of the stateful operator, if the query has several.
 
@@ -77,7 +79,7 @@ def migrate(
         )
     first = saved_tables(heads[0], kind)[0]
     by = about_of(first)["plan"]["by"]
-    number = (buckets or current_tuning().buckets) if by else 1
+    number = buckets or current_tuning().buckets or default_buckets(partial(spark.conf.get, default=None)) if by else 1
     types = [(wire.key(i), first.schema.field(wire.key(i)).type) for i in range(len(by))]
     keyed = pa.schema([("bucket", pa.int32()), ("group", pa.int64()), *types])
     keys = rows.groupBy("bucket").applyInArrow(_keys(plan, keyed), from_arrow_schema(keyed))

@@ -27,6 +27,19 @@ _MEMORY = re.compile(r"[1-9][0-9]{0,9}[kmgt]b?", re.IGNORECASE)
 ROWS_PER_BATCH = 100_000
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+STATE_PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
+"""The number of partitions of a stream's state. Without it, Spark takes that of shuffles. A query that is restarted
+keeps the number that its checkpoint holds."""
+
+LOW_LATENCY = {
+    # A batch writes its changes instead of a snapshot of the whole state.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Counting the rows of the state costs a read per write.
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+}
+"""Settings that shorten the batches of a stream."""
+
 THROUGHPUT = "-XX:+UseParallelGC"
 """Java's default collector spends a quarter of the time of sorts and shuffles in barriers."""
 
@@ -41,6 +54,9 @@ def session(
     """Return a local Spark session with the settings that work best for Windrow.
 
     If a session is active, it is returned unchanged. Windrow also works with any other session.
+
+    The state of a new streaming query has one partition per core, which keeps batches short. Tables are shuffled into
+    two per core. If `config` has `spark.sql.shuffle.partitions`, it is the number for both.
 
     Parameters
     ----------
@@ -72,9 +88,11 @@ def session(
         "spark.driver.extraJavaOptions": THROUGHPUT,
         "spark.python.daemon.module": "windrow.spark.workers.daemon",
         "spark.driver.memory": memory or _half_of_memory(),
-        "spark.sql.shuffle.partitions": str(max(2, 2 * used)),
+        SHUFFLE_PARTITIONS: str(max(2, 2 * used)),
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_PER_BATCH),
+        **({} if SHUFFLE_PARTITIONS in (config or {}) else {STATE_PARTITIONS: str(used)}),
         "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+        **LOW_LATENCY,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",

@@ -109,6 +109,8 @@ def slide(
     past its end. The end of the data, in a table or with `flush=`, does not complete a window. A window that `emit=`
     reports before its end is incomplete, and so is a count-based window with fewer rows than it should have.
 
+    A streaming result has `known_at` as its last column if the source has a watermark, as in `wr.frames`.
+
     `start` and `end` have the type of `on`. The query fails if a bound does not fit into that type; cast `on` to a
     wider type then. A row may be in at most 10,000,000 windows of one spec.
 
@@ -215,7 +217,7 @@ def _scan(source: DataFrame | ParquetSource, request: WindowQuery, nulls_on: str
 def _streamed(
     df: DataFrame, request: WindowQuery, options: StreamOptions, nulls_on: str
 ) -> tuple[PlanChoice, DataFrame]:
-    check_stream(df, request, options)
+    options = check_stream(df, request, options)
     due = "their group has a row past them" if options.ordered else f"the watermark of {request.on!r} is past them"
     waits = "" if request.commutes or options.ordered else "; rows are buffered until then, since their order matters"
     if options.delay is not None:

@@ -22,6 +22,7 @@ from windrow.rows.clock import LARGEST, Clock
 from windrow.rows.duration import Duration, to_clock
 from windrow.spark.arguments import check_dataframe
 from windrow.spark.resolve.columns import Columns, arrow_type, column
+from windrow.spark.streams.lineage import moved as moved_mark
 from windrow.spark.streams.punctuation import FrameStream
 
 _BITS: dict[type[DataType], int] = {ByteType: 8, ShortType: 16, IntegerType: 32, DateType: 32}
@@ -62,7 +63,10 @@ def widen(frames: DataFrame, *, before: Duration | None = None, after: Duration 
         field = columns.field(role, "frames")
         lengths[option] = length = _length(field.dataType, field.name, amount, option)
         if length:
-            moved[field.name] = _move(column(field.name), field.dataType, sign * length)
+            metadata = moved_mark(field, sign * length)
+            moved[field.name] = _move(column(field.name), field.dataType, sign * length).alias(
+                field.name, metadata=metadata
+            )
     if not moved:
         return frames
     widened = frames.withColumns(moved)

@@ -46,6 +46,18 @@ class SlidePlan(BucketPlan[WindowQuery]):
         return StreamSlider.load(self, shelf, data)
 
     @property
+    def in_order(self) -> frozenset[str]:
+        """The columns in whose order the windows of a group are reported.
+
+        Windows are reported as they end, those of several lengths in no order of their starts. What `emit=` reports
+        early comes again, and in any order.
+        """
+        windows = self.request.options.windows.values()
+        if any(getattr(window, "emit", None) is not None for window in windows):
+            return frozenset()
+        return frozenset({"start", "end"} if len(windows) == 1 else {"end"})
+
+    @property
     def fingerprint(self) -> dict[str, Any]:
         """Everything that a saved state depends on; a state is only valid for an equal fingerprint."""
         options = self.request.options

@@ -14,6 +14,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 import windrow as wr
+from windrow.spark.sessions import STATE_PARTITIONS
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_buckets")]
 
@@ -148,3 +149,21 @@ def test_groups_are_forgotten_and_counted_in_the_progress(spark, tmp_path):
     found = spark.read.parquet(str(tmp_path / "out")).where("g = 3").sort("start").collect()
     assert [row["frame"] for row in found] == [0, 1]
     assert [row["frame"] for row in wr.open_frames(spark, tmp_path / "checkpoint").where("g = 3").collect()] == [None]
+
+
+def test_a_restart_keeps_the_number_of_buckets_that_its_checkpoint_holds(spark, tmp_path, tune):
+    (tmp_path / "in").mkdir()
+    tune(buckets=None)
+    for number, partitions in enumerate(("3", "2")):
+        land(tmp_path / "in", number, range(20))
+        spark.conf.set(STATE_PARTITIONS, partitions)
+        try:
+            run(frames(source(spark, tmp_path / "in")), tmp_path / "checkpoint")
+        finally:
+            spark.conf.unset(STATE_PARTITIONS)
+    state = spark.read.format("statestore").option("stateVarName", "groups").load(str(tmp_path / "checkpoint"))
+    assert {(row["key"]["bucket"], row["value"]["buckets"]) for row in state.collect()} == {(0, 3), (1, 3), (2, 3)}
+    land(tmp_path / "in", 2, range(20))
+    tune(buckets=32)
+    message = "the checkpoint was written with 3 buckets, but the query has 32; pass buckets=3 or use a new checkpoint"
+    refused(spark, frames, tmp_path / "checkpoint", "with 32", message)

@@ -43,6 +43,7 @@ ONLY_STREAMS = (
     "fragments_every",
     "punctuation",
     "late",
+    "buckets",
     "checkpoint",
     "once",
     "flush",
@@ -83,6 +84,10 @@ def add_stream_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument("--punctuation", action="store_true", help="also emit rows that show how far groups have got")
     group.add_argument("--late", choices=LATE, help="rows behind the watermark: drop and count them, or emit them")
+    group.add_argument(
+        "--buckets", type=int, metavar="N",
+        help="parts of the state; of a checkpoint, always the same number (default: one per core, at most 32)",
+    )  # fmt: skip
     group.add_argument(
         "--checkpoint", metavar="FOLDER",
         help=f"folder for the state (default: {HIDDEN} in --out; without --out, a temporary one)",
@@ -187,6 +192,7 @@ class StreamRequest:
             "ordered": args.ordered,
             "late": args.late or "drop",
             "punctuation": args.punctuation,
+            "buckets": args.buckets,
         }
         if args.delay is not None:
             options["delay"] = as_duration(args.delay, "--delay")

@@ -32,6 +32,8 @@ class FillLayout:
     """
     moves: dict[str, int | float]
     """How far starts and ends still have to be moved."""
+    before: int | float
+    """How far `wr.widen` moves the starts back, also those in punctuation."""
     schema: StructType
 
     @classmethod
@@ -61,9 +63,9 @@ class FillLayout:
             rows_are_table=not source.isStreaming,
             before=recipe.before if recipe else 0,
         )
-        moves = {"start": -recipe.before, "end": recipe.after} if recipe else {}
+        moves = {"start": -recipe.before, "end": recipe.after} if recipe and not recipe.selected else {}
         keys = [at[name] for name in query.frames.by]
-        return cls(plan, list(at.values()), keys, roles, moves, _result(frames, source, query))
+        return cls(plan, list(at.values()), keys, roles, moves, plan.before, _result(frames, source, query))
 
     def frames(self, table: pa.Table) -> pa.Table:
         """Return pieces of frames in the form that the filler takes."""
@@ -96,7 +98,7 @@ class FillLayout:
             return None
         (table,) = unpack(punctuation)
         start = self.plan.clock.write(table.column("start").combine_chunks())
-        return table.set_column(table.num_columns - 1, "start", move(start, self.moves.get("start", 0)))
+        return table.set_column(table.num_columns - 1, "start", move(start, -self.before))
 
 
 def wire_names(source: DataFrame, query: FillQuery) -> list[str]:

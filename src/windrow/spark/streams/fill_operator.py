@@ -9,12 +9,12 @@ module builds the framing operator again, with punctuation: see `streams/punctua
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from typing import Any
+from uuid import uuid4
 
 import pandas as pd
 import pyarrow as pa
@@ -22,9 +22,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import TimestampType
 
-from windrow.errors import SpecError, TypeMismatchError, UnsupportedError
 from windrow.filling.codec import KIND
 from windrow.filling.filler import Filler
 from windrow.framing.stream import StreamFramer, StreamPlan
@@ -34,8 +32,17 @@ from windrow.spark.failures import plain_errors
 from windrow.spark.resolve.columns import Columns, column
 from windrow.spark.resolve.fills import FRAME_NEEDS, FillQuery
 from windrow.spark.streams.buckets import BucketState, check_state_store, in_buckets, out_of_buckets
+from windrow.spark.streams.fill_checks import check_sides
 from windrow.spark.streams.fill_layout import FillLayout, wire_names
-from windrow.spark.streams.options import StreamOptions, check_watermark, has_watermark
+from windrow.spark.streams.lineage import (
+    after,
+    comes_in_order,
+    delay_of,
+    known_at_of,
+    marked,
+    with_known_at,
+)
+from windrow.spark.streams.options import StreamOptions
 from windrow.spark.streams.punctuation import FrameStream
 from windrow.spark.streams.saved import FILLING, FRAMING, FROM_TABLE, buckets_of, in_schema, parts_of
 from windrow.spark.versions import to_arrow_schema
@@ -44,7 +51,7 @@ from windrow.tuning import current_tuning
 
 COUNTED = ("tuples", "frames", "late", "held", "dropped")
 """The counts per batch, shown in `observedMetrics` of the query's progress."""
-_FILLED_SPARK = ", ".join(f"{name} long" for name in COUNTED) + ", data binary"
+_FILLED_SPARK = ", ".join(f"{name} long" for name in COUNTED) + ", known_at long, data binary"
 _queries = count(1)
 
 
@@ -53,12 +60,17 @@ def stream_fill(
 ) -> DataFrame:
     """Tag rows with their frames, or aggregate them per frame, on streams."""
     check_state_store(frames)
-    recipe = FrameStream.of(frames) if frames.isStreaming else None
-    _check_sides(frames, source, query, recipe)
+    start, end = query.frames.start, query.frames.end
+    recipe = FrameStream.behind(frames, start, end) if frames.isStreaming else None
+    check_sides(frames, source, query, recipe, options)
+    delay = delay_of(*(side for side in (frames, source) if side.isStreaming))
+    in_order = [name for name in (start, end) if query.agg and comes_in_order(frames, name, query.frames.by)]
+    frames, source = _without_known_at(frames), source if query.agg else _without_known_at(source)
     layout = FillLayout.of(frames, source, query, recipe)
+    schema = with_known_at(layout.schema, delay, flushed=options.flush is not None)
     if options.flush is not None:
-        return _flushed(frames.sparkSession, layout, recipe, options.flush)
-    buckets = 1 if not query.source.by else recipe.buckets if recipe else current_tuning().buckets
+        return _flushed(frames.sparkSession, replace(layout, schema=schema), recipe, options.flush)
+    buckets = 1 if not query.source.by else recipe.buckets if recipe else options.buckets or current_tuning().buckets
     packed_rows = _packed_rows(source, query, buckets, nulls_on)
     packed_frames = _packed_frames(frames, query, recipe, buckets)
     if frames.isStreaming and source.isStreaming:
@@ -67,83 +79,26 @@ def stream_fill(
         streams, table = (packed_frames, packed_rows) if frames.isStreaming else (packed_rows, packed_frames)
     timed = source.isStreaming or not (recipe and recipe.plan.per_group)
     filled = streams.groupBy("bucket").transformWithStateInPandas(
-        FillProcessor(layout, buckets, timed),
+        FillProcessor(layout, timed),
         outputStructType=_FILLED_SPARK,
         outputMode="Append",
-        timeMode="EventTime" if timed else "None",
+        timeMode="EventTime" if timed or delay is not None else "None",
         initialState=None if table is None else table.groupBy("bucket"),
     )
     counted = filled.observe(f"windrow fill {next(_queries)}", *(F.sum(name).alias(name) for name in COUNTED))
-    return out_of_buckets(counted, layout.schema)
+    return out_of_buckets(counted, marked(schema, uuid4().hex, query.frames.by, in_order) if query.agg else schema)
 
 
-# Checks.
-
-
-def _check_sides(frames: DataFrame, source: DataFrame, query: FillQuery, recipe: FrameStream | None) -> None:
-    """Reject sides that cannot be filled in a stream."""
-    if source.isStreaming:
-        check_watermark(source, query.source.on)
-        if recipe and recipe.plan.per_group:
-            how = "ordered=True" if recipe.plan.ordered else "delay="
-            raise UnsupportedError(
-                f"frames: framed with {how}, so no watermark shows when a row of the source can no longer be in "
-                "a frame; frame the stream by a watermark"
-            )
-    if recipe is not None:
-        _check_keys(frames, query, recipe)
-    elif frames.isStreaming:
-        _check_foreign(frames, query)
-
-
-def _check_keys(frames: DataFrame, query: FillQuery, recipe: FrameStream) -> None:
-    """Reject groups other than those by which the stream was framed."""
-    framed_by = recipe.plan.request.by
-    if query.frames.by != framed_by:
-        raise UnsupportedError(
-            f"by: expected the columns by which the stream was framed, {list(framed_by)}, got {list(query.frames.by)}; "
-            "a stream of frames is filled by the groups it was framed by"
-        )
-    for name, kind in zip(query.frames.by, query.key_types, strict=True):
-        framed_as = frames.schema[name].dataType
-        if framed_as != kind:
-            raise TypeMismatchError(
-                f"by: column {name!r} is of type {framed_as.simpleString()} in the frames and of a wider type in the "
-                f"source; cast it to {kind.simpleString()} before the stream is framed"
-            )
-
-
-def _check_foreign(frames: DataFrame, query: FillQuery) -> None:
-    """Reject a stream of frames that has neither punctuation nor a watermark on `start`."""
-    if is_framed_here(frames):
-        raise UnsupportedError(
-            "frames: this stream is no longer the unmodified result of wr.frames or wr.widen, so it does not show when "
-            "a row of the source can no longer be in a frame; fill the frames unmodified and filter the result, or "
-            "write the frames to a table or topic and fill the stream that is read from there"
-        )
-    start = frames.schema[query.frames.start]
-    if not isinstance(start.dataType, TimestampType) or not has_watermark(start):
-        raise SpecError(
-            f"frames: column {start.name!r} has no watermark, so nothing shows when all frames of some time have "
-            f"arrived; call withWatermark({start.name!r}, '1 hour') on this stream of frames, with a delay as long as "
-            "a frame may take to arrive after its start"
-        )
-
-
-def is_framed_here(frames: DataFrame) -> bool:
-    """Return whether a stream is the result of a Windrow operator in the same query.
-
-    A watermark on such a stream would wait for itself: it advances with the frames, which are emitted as it advances.
-    """
-    with contextlib.redirect_stdout(io.StringIO()) as plan:
-        frames.explain(True)
-    return "TransformWithStateInPySpark" in plan.getvalue()
+def _without_known_at(df: DataFrame) -> DataFrame:
+    """Return a side without its own `known_at`: the result has another."""
+    name = known_at_of(df)
+    return df if name is None else df.drop(name)
 
 
 # Packing.
 
 
-def _packed_rows(source: DataFrame, query: FillQuery, buckets: int, nulls_on: str) -> DataFrame:
+def _packed_rows(source: DataFrame, query: FillQuery, buckets: int | None, nulls_on: str) -> DataFrame:
     """Pack rows and send them to their buckets."""
     roles, columns = query.source, Columns(source)
     selected = {} if query.agg else dict(zip(wire_names(source, query), map(column, source.columns), strict=True))
@@ -159,14 +114,17 @@ def _packed_rows(source: DataFrame, query: FillQuery, buckets: int, nulls_on: st
     keys = [*map(F.col, wire.keys(len(roles.by)))]
     packed = in_buckets(rows, keys, buckets, required, nulls_on)
     no_punctuation = F.lit(None).cast("binary").alias("open")
-    return packed.select("bucket", F.lit(False).alias("frames"), "dropped", no_punctuation, "data")
+    return packed.select("bucket", "buckets", F.lit(False).alias("frames"), "dropped", no_punctuation, "data")
 
 
-def _packed_frames(frames: DataFrame, query: FillQuery, recipe: FrameStream | None, buckets: int) -> DataFrame:
+def _packed_frames(frames: DataFrame, query: FillQuery, recipe: FrameStream | None, buckets: int | None) -> DataFrame:
     """Pack frames and send them to their buckets, with punctuation if there is any."""
     none_dropped, are_frames = F.lit(0).cast("long").alias("dropped"), F.lit(True).alias("frames")
+    if recipe and not recipe.selected:
+        return recipe.with_punctuation(False).select("bucket", "buckets", are_frames, none_dropped, "open", "data")
     if recipe:
-        return recipe.with_punctuation().select("bucket", are_frames, none_dropped, "open", "data")
+        # Late rows that were emitted are not frames.
+        frames = frames.where(column(query.frames.number).isNotNull())
     at = dict(zip(frames.columns, wire.columns(len(frames.columns)), strict=True))
     renamed = frames.select(*(column(name).alias(wire_name) for name, wire_name in at.items()))
     keys = [F.col(at[name]).cast(kind) for name, kind in zip(query.frames.by, query.key_types, strict=True)]
@@ -175,7 +133,13 @@ def _packed_frames(frames: DataFrame, query: FillQuery, recipe: FrameStream | No
         required += [query.frames.start, query.frames.end]
     packed = in_buckets(renamed, keys, buckets, {at[name]: name for name in required}, "error", FRAME_NEEDS)
     no_punctuation = F.lit(None).cast("binary").alias("open")
-    return packed.select("bucket", are_frames, none_dropped, no_punctuation, "data")
+    selected = packed.select("bucket", "buckets", are_frames, none_dropped, no_punctuation, "data")
+    if not recipe:
+        return selected
+    no_frames = F.lit(b"").alias("data")
+    return selected.unionAll(
+        recipe.with_punctuation(True).select("bucket", "buckets", are_frames, none_dropped, "open", no_frames)
+    )
 
 
 # The end of a stream.
@@ -213,18 +177,18 @@ def _finish(layout: FillLayout, framing: StreamPlan | None) -> FROM_TABLE:
 class FillProcessor(StatefulProcessor):
     """A stateful operator that stores a bucket's state and wakes it once the watermark has passed buffered rows."""
 
-    def __init__(self, layout: FillLayout, buckets: int, timed: bool) -> None:
-        self.layout, self.buckets, self.timed = layout, buckets, timed
+    def __init__(self, layout: FillLayout, timed: bool) -> None:
+        self.layout, self.timed = layout, timed
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state variables: the frames with all they need, and the rows."""
-        self.state = BucketState(handle, KIND, *FILLING, self.buckets)
+        self.state = BucketState(handle, KIND, *FILLING)
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
         """Store a side that is a table, before the stream starts."""
-        filler = Filler.load(self.layout.plan, self.state.shelf, self.state.load())
         arrived = Arrived(self.layout)
         arrived.add(initialState)
+        filler = Filler.load(self.layout.plan, self.state.shelf, self.state.load(arrived.buckets))
         filler.take_table(arrived.rows, arrived.frames)
         self._save(filler, 0, None)
 
@@ -244,7 +208,7 @@ class FillProcessor(StatefulProcessor):
         yield result
 
     def _step(self, arrived: Arrived, timer_values: Any, expired: int | None) -> pd.DataFrame:
-        filler = Filler.load(self.layout.plan, self.state.shelf, self.state.load())
+        filler = Filler.load(self.layout.plan, self.state.shelf, self.state.load(arrived.buckets))
         reached = timer_values.getCurrentWatermarkInMs() if self.timed else 0
         # A bucket of the framing operator is woken when the watermark is past its event, not when it reaches it, so
         # rows of the last millisecond may not have been framed yet.
@@ -253,7 +217,8 @@ class FillProcessor(StatefulProcessor):
         self._save(filler, reached, expired)
         counts = filler.counts
         counted = (counts.rows, counts.frames, counts.late, filler.held.rows, arrived.dropped)
-        row = dict(zip(COUNTED, counted, strict=True)) | {"data": pack(results)}
+        row: dict[str, Any] = dict(zip(COUNTED, counted, strict=True))
+        row |= {"known_at": after(timer_values.getCurrentWatermarkInMs()), "data": pack(results)}
         return pd.DataFrame({name: [value] for name, value in row.items()})
 
     def _save(self, filler: Filler, reached: int, expired: int | None) -> None:
@@ -270,10 +235,12 @@ class Arrived:
         self.frames: list[pa.Table] = []
         self.under_way: pa.Table | None = None
         self.dropped = 0
+        self.buckets: int | None = None
 
     def add(self, packed: pd.DataFrame) -> None:
         """Add the pieces in one pandas DataFrame."""
         self.dropped += int(packed["dropped"].sum())
+        self.buckets = int(packed["buckets"].iloc[0]) if len(packed) else self.buckets
         for are_frames, punctuation, data in zip(packed["frames"], packed["open"], packed["data"], strict=True):
             if not are_frames:
                 self.rows += unpack(data)

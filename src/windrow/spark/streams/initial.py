@@ -27,8 +27,11 @@ def check_columns(initial: Any) -> None:
         raise SpecError(f"initial: expected the result of wr.migrate, a table of 'bucket' and 'data', got {what}")
 
 
-def check_complete(initial: DataFrame, buckets: int) -> None:
-    """Reject a state for another number of buckets, and one whose rows are missing, repeated or null."""
+def check_complete(initial: DataFrame, buckets: int | None) -> int:
+    """Reject a state for another number of buckets, and one whose rows are missing, repeated or null.
+
+    Return the number of buckets that the state is for.
+    """
     with own_errors():
         rows = initial.select("bucket", "data").mapInArrow(plainly(_labels), _LABELS_SPARK).collect()
     nulls = sum(row["bucket"] is None for row in rows)
@@ -36,7 +39,8 @@ def check_complete(initial: DataFrame, buckets: int) -> None:
         raise SpecError(f"initial: {nulls} row{'s'[: nulls - 1]} with a null; {_REMEDY}")
     if not rows:
         raise SpecError(f"initial: the state has no rows; {_REMEDY}")
-    of = rows[0]["buckets"]
+    of: int = rows[0]["buckets"]
+    buckets = of if buckets is None else buckets
     if of != buckets:
         raise SpecError(
             f"initial: the state was migrated to {of} buckets, but the query has {buckets}; pass buckets={of}, or call "
@@ -50,6 +54,7 @@ def check_complete(initial: DataFrame, buckets: int) -> None:
             raise SpecError(f"initial: the state of bucket {bucket} occurs more than once; {_REMEDY}")
         if not first[bucket] or shares[bucket] < expected[bucket]:
             raise SpecError(f"initial: a part of the state of bucket {bucket} is missing; {_REMEDY}")
+    return buckets
 
 
 def _labels(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

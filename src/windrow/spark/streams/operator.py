@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from typing import Any, TypeAlias
+from uuid import uuid4
 
 import pandas as pd
 import pyarrow as pa
@@ -40,6 +41,7 @@ from windrow.spark.streams.buckets import (
 )
 from windrow.spark.streams.future import hold_back
 from windrow.spark.streams.initial import check_complete
+from windrow.spark.streams.lineage import after, delay_of, marked, with_known_at
 from windrow.spark.streams.options import (
     StreamOptions,
 )
@@ -52,7 +54,9 @@ from windrow.windows.stream import SlidePlan
 COUNTED = ("arrived", "late", "framed", "dropped", "groups", "state_bytes")
 """The counts per batch, shown in `observedMetrics` of the query's progress."""
 
-_RESULT_SPARK = f"bucket int, {', '.join(f'{name} long' for name in COUNTED)}, open binary, data binary"
+_RESULT_SPARK = (
+    f"bucket int, buckets int, {', '.join(f'{name} long' for name in COUNTED)}, known_at long, open binary, data binary"
+)
 _queries = count(1)
 
 Plan: TypeAlias = StreamPlan | SlidePlan
@@ -112,64 +116,72 @@ def in_stream(
 ) -> DataFrame:
     """Run the plan that `make_plan` builds from a query and a layout over a streaming DataFrame.
 
-    For frames, the result carries a `FrameStream`, which `wr.fill` reads: see `streams/punctuation.py`.
+    The columns of the result have marks: see `streams/lineage.py`. For frames, the result carries a `FrameStream`,
+    which `wr.fill` reads: see `streams/punctuation.py`.
     """
-    buckets = (options.buckets or request.tuning.buckets) if request.by else 1
+    buckets = options.buckets or request.tuning.buckets if request.by else 1
     guarded = df if options.delay is None else hold_back(df, request.on, options.ahead)
     rows, layout = select_rows(guarded, request, whole_as=WHOLE if options.late == "emit" else None)
     keep, clock = options.keep_groups, request.clock
     keep_for = None if keep is None else to_clock(keep, clock.kind, "keep_groups")
     delay = None if options.delay is None else clock.at_most(options.delay, "delay")
     plan = make_plan(request, layout, ordered=options.ordered, keep_groups=keep_for, delay=delay)
+    lag = None if plan.idle is not None else delay_of(df)
+    stream = uuid4().hex
     if options.flush is not None:
-        return flushed(df.sparkSession, plan, schema, options.flush)
+        return flushed(df.sparkSession, plan, with_known_at(schema, lag, flushed=True), options.flush)
     if options.initial is not None:
-        check_complete(options.initial, buckets)
+        buckets = check_complete(options.initial, buckets)
     places = {layout.on: request.on, **dict(zip(layout.by, request.by, strict=True))}
     packed = in_buckets(rows, [F.col(name) for name in layout.by], buckets, places, nulls_on)
     late = to_arrow_schema(schema) if options.late == "emit" else None
+    schema = with_known_at(marked(schema, stream, request.by, plan.in_order), lag)
     name = f"windrow {request.what!r} {next(_queries)}"
 
-    def operator(punctuates: bool) -> DataFrame:
+    def operator(punctuates: bool, again: bool = False) -> DataFrame:
+        # With another column, Spark does not reuse the exchange of the first operator, behind which it finds no
+        # watermark.
+        rows = packed.withColumn("again", F.lit(True)) if again else packed
         return (
-            packed.groupBy("bucket")
+            rows.groupBy("bucket")
             .transformWithStateInPandas(
                 BucketProcessor(plan, buckets, late, punctuates),
                 outputStructType=_RESULT_SPARK,
                 outputMode="Append",
-                timeMode=_time_mode(plan),
+                timeMode=_time_mode(plan, lag),
                 initialState=None if options.initial is None else options.initial.groupBy("bucket"),
             )
-            .observe(name, *(F.sum(name).alias(name) for name in COUNTED))
+            .observe(f"{name} punctuation" if again else name, *(F.sum(count).alias(count) for count in COUNTED))
         )
 
     result = out_of_buckets(operator(False), schema)
     if isinstance(plan, StreamPlan):
-        FrameStream(plan, buckets, lambda: operator(True)).is_of(result)
+        FrameStream(plan, buckets, partial(operator, True), stream).is_of(result)
     return result
 
 
-def _time_mode(plan: Plan) -> str:
+def _time_mode(plan: Plan, lag: int | None) -> str:
     """Return the clock of the operator's timers: the wall clock for silent groups, else the watermark, if any."""
     if plan.idle is not None:
         return "ProcessingTime"
-    return "None" if plan.per_group else "EventTime"
+    return "None" if lag is None else "EventTime"
 
 
 class BucketProcessor(StatefulProcessor):
     """A stateful operator that stores a bucket's state and wakes it once the watermark has passed buffered rows."""
 
-    def __init__(self, plan: Plan, buckets: int, late: pa.Schema | None, punctuates: bool) -> None:
+    def __init__(self, plan: Plan, buckets: int | None, late: pa.Schema | None, punctuates: bool) -> None:
         self.plan, self.buckets, self.late, self.punctuates = plan, buckets, late, punctuates
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state variables: the state of the groups, and the buffered rows."""
-        self.state = BucketState(handle, self.plan.kind, *self.plan.state, self.buckets)
+        self.state = BucketState(handle, self.plan.kind, *self.plan.state)
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
         """Start from the state of another query."""
         with plain_errors():
-            bucket = self.plan.load(self.state.shelf, self.state.load())
+            assert self.buckets is not None
+            bucket = self.plan.load(self.state.shelf, self.state.load(self.buckets))
             for share in initialState["data"]:
                 take_over(bucket, bytes(share), self.buckets)
             event = self._wake_up(bucket)
@@ -178,19 +190,19 @@ class BucketProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Process the rows that arrived."""
         arrived: list[pa.Table] = []
-        dropped = 0
+        dropped, buckets = 0, None
         for frame in rows:
-            dropped += int(frame["dropped"].sum())
+            dropped, buckets = dropped + int(frame["dropped"].sum()), int(frame["buckets"].iloc[0])
             for data in frame["data"]:
                 arrived += unpack(data)
         with plain_errors():
-            result = self._step(key[0], arrived, dropped, timerValues, None)
+            result = self._step(key[0], buckets, arrived, dropped, timerValues, None)
         yield result
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """Process the buffered rows that the watermark has passed, or close what silent groups have open."""
         with plain_errors():
-            result = self._step(key[0], [], 0, timerValues, expiredTimerInfo.getExpiryTimeInMs())
+            result = self._step(key[0], None, [], 0, timerValues, expiredTimerInfo.getExpiryTimeInMs())
         yield result
 
     def _wake_up(self, bucket: Any) -> int | None:
@@ -199,9 +211,15 @@ class BucketProcessor(StatefulProcessor):
         return event if event is None or self.plan.idle is not None else -(-event // 1000)
 
     def _step(
-        self, key: int, arrived: list[pa.Table], dropped: int, timer_values: Any, expired: int | None
+        self,
+        key: int,
+        buckets: int | None,
+        arrived: list[pa.Table],
+        dropped: int,
+        timer_values: Any,
+        expired: int | None,
     ) -> pd.DataFrame:
-        bucket = self.plan.load(self.state.shelf, self.state.load())
+        bucket = self.plan.load(self.state.shelf, self.state.load(buckets))
         if self.plan.idle is not None and isinstance(bucket, StreamFramer):
             reached = timer_values.getCurrentProcessingTimeInMs()
             tables, late = bucket.step(arrived, None, reached)
@@ -213,8 +231,16 @@ class BucketProcessor(StatefulProcessor):
         event = self._wake_up(bucket)
         self.state.save(bucket.save(), event, reached, expired)
         tables += [] if self.late is None else [late_rows(table, self.plan, self.late) for table in late if len(table)]
-        columns = asdict(bucket.arrivals.counts) | bucket.held | {"dropped": dropped, "bucket": key}
-        columns |= {"open": pack(punctuation), "data": pack(tables)}
+        columns = (
+            asdict(bucket.arrivals.counts)
+            | bucket.held
+            | {"dropped": dropped, "bucket": key, "buckets": self.state.buckets}
+        )
+        columns |= {
+            "known_at": after(timer_values.getCurrentWatermarkInMs()),
+            "open": pack(punctuation),
+            "data": pack(tables),
+        }
         return pd.DataFrame({name: [value] for name, value in columns.items()})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -20,6 +20,7 @@ from windrow.spark.streams.buckets import (
     check_state_store,
 )
 from windrow.spark.streams.initial import check_columns
+from windrow.spark.streams.lineage import comes_in_order, is_framed_here, known_at_of, mark_of
 
 LATE = ("drop", "emit")
 AHEAD = "1 hour"
@@ -110,14 +111,24 @@ class StreamOptions:
                 )
 
 
-def check_stream(df: DataFrame, request: Query[Any], options: StreamOptions) -> None:
-    """Reject a stream that cannot be put in order, and a session that cannot store its state."""
+def check_stream(df: DataFrame, request: Query[Any], options: StreamOptions) -> StreamOptions:
+    """Reject a stream that cannot be put in order, and a session that cannot store its state.
+
+    Return the options, with `ordered` if the stream is a result of another operator that comes in order.
+    """
     check_state_store(df)
+    refuse_known_at(df, request.on)
     if options.delay is not None:
         _check_ahead(df.schema[request.on], options)
-    elif not options.ordered:
-        otherwise = "; or pass delay= to put each group in order by its own rows, or ordered=True if they are in order"
-        check_watermark(df, request.on, otherwise)
+        return options
+    if options.ordered:
+        return options
+    if comes_in_order(df, request.on, request.by):
+        return replace(options, ordered=True)
+    _refuse_result(df, request)
+    otherwise = "; or pass delay= to put each group in order by its own rows, or ordered=True if they are in order"
+    check_watermark(df, request.on, otherwise)
+    return options
 
 
 def _check_ahead(field: StructField, options: StreamOptions) -> None:
@@ -130,6 +141,26 @@ def _check_ahead(field: StructField, options: StreamOptions) -> None:
         raise SpecError(
             f"ahead: column {field.name!r} is of type {field.dataType.simpleString()}, which the clock cannot be "
             "compared with; drop ahead="
+        )
+
+
+def refuse_known_at(df: DataFrame, on: str) -> None:
+    """Reject `known_at` as the progressing attribute."""
+    if df.isStreaming and on == known_at_of(df):
+        raise SpecError(
+            f"on: column {on!r} is the watermark at which a row was reported, so it depends on how the rows fell into "
+            "batches; expected a column such as 'start' or 'end'"
+        )
+
+
+def _refuse_result(df: DataFrame, request: Query[Any]) -> None:
+    """Reject a result of another operator that does not come in the order of `on`, and that no watermark can order."""
+    field = df.schema[request.on]
+    if (mark_of(field) or (known_at_of(df) and not has_watermark(field))) and is_framed_here(df):
+        raise SpecError(
+            f"on: the rows of this stream, a result of another operator in the same query, do not arrive in the order "
+            f"of {request.on!r} in each group of {list(request.by)}, and a watermark on it would wait for itself; pass "
+            "by= with the columns by which they were grouped before, or delay= to put them in order"
         )
 
 
