@@ -14,6 +14,7 @@ import windrow as wr
 from fuzz.schemes import SPECIFICATIONS
 from streams import FEWER
 from sweeps import sweep
+from windrow.errors import DataError
 from windrow.framing.parallel.in_process import Case
 from windrow.framing.parallel.ranges import quantiles
 
@@ -128,3 +129,25 @@ def test_a_first_row_that_opens_nothing_still_ends_what_was_open() -> None:
     whole, chunks, ranges = both(table, wr.Threshold("x >= 0"), [1])
     assert whole == chunks == ranges
     assert [(row["end"], row["closed_at"]) for row in whole] == [(1, 2), (3, None)]
+
+
+LARGE = 2**62
+
+
+@pytest.mark.parametrize(
+    ("scheme", "x"),
+    [(wr.Delta({"x": 1}), [0, 1, 2, 2, 9, 9]), (wr.Boundary({"x": 2.0}), [1, 1, 1, 1, 9, 9])],
+    ids=["replayed", "stitched"],
+)
+def test_an_error_in_a_guess_is_raised_only_if_the_guess_stands(scheme: wr.Scheme, x: list[int]) -> None:
+    # Framed without the first row, the second and the third are in one frame, whose sum would be too large.
+    table = pa.table({"t": range(6), "x": x, "v": [-LARGE, LARGE, LARGE, 0, 0, 0]})
+    more: dict[str, Any] = {"agg": {"v": wr.sum("v")}}
+    whole, chunks, ranges = both(table, scheme, [0], **more)
+    assert chunks == ranges == whole
+    for at in (0, 4):
+        closing = table.set_column(2, "v", pa.array([0, 0, LARGE, LARGE, 0, 0])).slice(at // 2)
+        case = Case(closing, scheme, "t", **more)
+        for frames in (lambda: case.chunks([at // 2]), lambda: case.ranges(pa.table({"t": [at // 2]}))):  # noqa: B023
+            with pytest.raises(DataError, match="exceeds 64 bits in 1 frame"):
+                frames()

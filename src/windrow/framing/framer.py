@@ -17,6 +17,7 @@ from windrow.aggregates.engine.states import States
 from windrow.arrays import ALL_VALID, Array, Values
 from windrow.framing.nulls import settle_nulls
 from windrow.framing.records import DROPPED, FINAL, OPEN, PART, WAITING, Batch, Groups, Records, successors
+from windrow.framing.results import finish_frames, finish_guesses
 from windrow.framing.schemes.base import Scheme
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
@@ -33,6 +34,8 @@ class Frames:
     records: Records
     aggregates: tuple[pa.Array, ...]
     closed: npt.NDArray[np.bool_]
+    errors: pa.Array | None = None
+    """For guesses (see `Framer.is_guess`): the error that each frame raises if it stands, or null."""
 
     def __len__(self) -> int:
         return int(self.records.group.size)
@@ -82,6 +85,8 @@ class Framer:
         self.accumulators = [Accumulator.of(aggregate, types) for aggregate in aggregates]
         self.clear()
 
+    is_guess: bool = False
+    """Whether frames may turn out not to be frames, so that errors in their aggregates are kept and not raised."""
     directory: Directory | None = None
     """The keys of the groups, for error messages."""
     held: RowBatch
@@ -189,13 +194,15 @@ class Framer:
         closed = (
             np.append(self.records.status, records.status[carried:])[done] == WAITING if batch.is_end else done >= 0
         )
+        errors = None
         with self._naming(finished):
-            aggregates = tuple(
-                accumulator.finish(each.take(done)) for accumulator, each in zip(self.accumulators, states, strict=True)
-            )
+            if self.is_guess:
+                aggregates, errors = finish_guesses(self.accumulators, states, done)
+            else:
+                aggregates = finish_frames(self.accumulators, states, done)
         self.observe(batch, inputs, records, states, slots)
         self._carry(records, states, left)
-        return Frames(finished, aggregates, closed)
+        return Frames(finished, aggregates, closed, errors)
 
     def _hold(self, rows: RowBatch, records: Records, first: Array) -> None:
         """Hold the rows of open frames that may still miss a minimum, instead of their records."""

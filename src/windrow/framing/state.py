@@ -121,17 +121,21 @@ def _check_records(groups: Groups, records: Records) -> None:
 def pack_frames(frames: Frames) -> pa.Table:
     """Return frames that were closed by a row, as one table."""
     columns = columns_of("", frames.records)
-    return pa.table(columns | {f"result{j}": array for j, array in enumerate(frames.aggregates)})
+    columns |= {f"result{j}": array for j, array in enumerate(frames.aggregates)}
+    errors = pa.nulls(len(frames), pa.string()) if frames.errors is None else frames.errors
+    return pa.table({**columns, "error": errors})
 
 
 def unpack_frames(table: pa.Table, framer: Framer) -> Frames:
     """Return the frames that `pack_frames` wrote."""
     results = tuple(table.column(f"result{j}").combine_chunks() for j in range(len(framer.accumulators)))
-    return Frames(fields_of("", framer.room(0), table), results, np.ones(len(table), np.bool_))
+    errors = table.column("error").combine_chunks()
+    return Frames(fields_of("", framer.room(0), table), results, np.ones(len(table), np.bool_), errors)
 
 
 def take_frames(frames: Frames, rows: Any) -> Frames:
     """Return some of the frames."""
     at = pa.array(rows)
     results = tuple(array.take(at) for array in frames.aggregates)
-    return Frames(frames.records.take(rows), results, frames.closed[rows])
+    errors = None if frames.errors is None else frames.errors.take(at)
+    return Frames(frames.records.take(rows), results, frames.closed[rows], errors)

@@ -19,6 +19,8 @@ agree forever, so the rest of the guess stands, with its frame numbers shifted:
                                                  ^
                                                  same state: first = 3, shift = 10 - 3
 
+An error in a frame of the guess, such as a sum that is too large, is raised only if the frame stands.
+
 A group that never agrees is replayed to the end of the chunk. The result is never wrong, only slower, for any
 deterministic scheme.
 
@@ -43,6 +45,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.errors import DataError
 from windrow.framing.framer import Framer, Frames, State
 from windrow.framing.parallel.heads import NO_HEAD, NOT_MET, extend_by_heads, read_heads
 from windrow.framing.query import FrameQuery, frames_table
@@ -127,6 +130,7 @@ class Seams:
     def _replay(self, guess: ChunkGuess, codes: Codes, book: SeamLedger, replay: Replay) -> Iterator[Frames]:
         """Run the groups whose guess does not stand from both states until they agree, and record where."""
         again = self.request.framer()
+        again.is_guess = True
         again.grow(guess.groups)
         active = ~book.stands
         for rows in replay(guess.keys):
@@ -164,6 +168,8 @@ class Seams:
     def _standing(self, guess: ChunkGuess, codes: Codes, book: SeamLedger) -> Frames:
         """Return the frames of the guess that stand, with their true numbers."""
         frames = take_frames(guess.frames, np.flatnonzero(book.holds(guess.frames.records)))
+        for error in [] if frames.errors is None else frames.errors.drop_null().to_pylist():
+            raise DataError(error)
         local = frames.records.group.copy()
         frames.records.number[:] += book.shift[local]
         frames.records.group[:] = codes[local]
