@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.aggregates import BUILTIN, AggregateFunction
+from windrow.aggregates import BUILTIN, TIMED, AggregateFunction
 from windrow.aggregates.base import name_of
 from windrow.framing.schemes import SCHEMES
 from windrow.synopses import SYNOPSES, Accuracy, Retention, Synopsis
@@ -90,7 +90,7 @@ def page() -> Iterator[str]:
     )
     yield row(AGGREGATE_COLUMNS)
     yield row(["---"] * len(AGGREGATE_COLUMNS))
-    yield from (row(aggregate_cells(aggregate)) for aggregate in BUILTIN)
+    yield from (row(aggregate_cells(aggregate)) for aggregate in (*BUILTIN, *TIMED))
     yield from windows()
     yield from synopses()
     yield from taxonomy()

@@ -455,6 +455,30 @@ def draw_sliding() -> None:
         title(axes, 'Sliding("30 minutes", every="10 minutes")')
 
 
+def draw_time() -> None:
+    """Values of a window and how long each holds: one is carried in, and one ends after max_hold."""
+    on, value, hold, start, end = (-2.0, 1.0, 8.0, 9.5), (2.0, 4.0, 3.0, 1.5), 5.0, 0.0, 12.0
+    upto = [min(later, each + hold) for each, later in zip(on, (*on[1:], end), strict=True)]
+    with picture("time", 2.5) as axes:
+        for x, y, until in zip(on, value, upto, strict=True):
+            begin = max(x, start)
+            axes.add_patch(Rectangle((begin, 0), until - begin, y, color=FRAME, alpha=0.35, linewidth=0))
+            axes.hlines(y, x, until, color=SIGNAL, linewidth=1.6)
+            axes.plot([x], [y], "o", color=SIGNAL, markersize=5)
+        for bound in (start, end):
+            axes.axvline(bound, color=SOFT, linestyle="--", linewidth=1)
+        label(axes, "start", (start + 0.12, 5.1), ha="left")
+        label(axes, "end", (end - 0.12, 5.1), ha="right")
+        point_at(axes, "carry=True", (-0.9, 2.0), (-1.8, 3.2))
+        point_at(axes, "max_hold", (upto[1], 4.0), (7.4, 4.6))
+        label(axes, "unknown", ((upto[1] + on[2]) / 2, 0.45), color=SOFT)
+        axes.set_xlim(-3.6, 12.4)
+        axes.set_ylim(0, 5.6)
+        axes.set_yticks([0, 2, 4])
+        axes.set_xticks([0, 4, 8, 12])
+        title(axes, 'time_mean("x", max_hold=5, carry=True)')
+
+
 def draw_fill() -> None:
     """Jams of one detector, filled with the readings of another."""
     framed_one, filling_one = 1022, 1027
@@ -488,6 +512,7 @@ PICTURES: dict[str, Callable[[], None]] = {
     "conjunction": draw_conjunction,
     "custom": draw_custom,
     "sliding": draw_sliding,
+    "time": draw_time,
     "fill": draw_fill,
 }
 

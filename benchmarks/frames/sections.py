@@ -150,4 +150,34 @@ def memory(bench: Bench) -> None:
         bench.report.ratio(f"{plan}: workers' peak at four times the rows", ratio, "at most 1.2")
 
 
-SECTIONS = {"threshold": threshold, "delta": delta, "change": change, "tiny": tiny, "cores": cores, "memory": memory}
+def over_time(bench: Bench) -> None:
+    """Compare a mean over time with a plain mean, in the frames of the scan plan."""
+    spark, path = bench.spark, data.table(replace(data.STANDARD, rows=bench.rows))
+    source = wr.parquet(spark, str(path))
+    aggregates = {
+        "mean": wr.mean("x"),
+        "time_mean": wr.time_mean("x"),
+        "time_mean, linear": wr.time_mean("x", method="linear"),
+        "time_mean, carried in": wr.time_mean("x", carry=True),
+    }
+    competitors = {
+        name: partial(wr.frames, source, THRESHOLD, on="ts", by="g", plan="scan", agg={"mean": aggregate})
+        for name, aggregate in aggregates.items()
+    }
+    timings = bench.race(competitors)
+    bench.report.timings(
+        f"Threshold frames with a mean over time, scan: {bench.rows:,} rows", timings, {"/mean": "mean"}
+    )
+    ratio = timings["time_mean"].median / timings["mean"].median
+    bench.report.ratio("time_mean over mean", ratio, "at most 2")
+
+
+SECTIONS = {
+    "threshold": threshold,
+    "delta": delta,
+    "change": change,
+    "over-time": over_time,
+    "tiny": tiny,
+    "cores": cores,
+    "memory": memory,
+}

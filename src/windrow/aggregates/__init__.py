@@ -9,6 +9,7 @@ from windrow.aggregates.extremes import Max, Min
 from windrow.aggregates.frequencies import CountDistinct, HeavyHitters, Mode, TopK
 from windrow.aggregates.moments import Kurtosis, Skewness, Stddev, Variance
 from windrow.aggregates.order import MaxN, Median, MinN, Quantile, Rank
+from windrow.aggregates.over_time import Duration, Integral, TimeIn, TimeMean
 from windrow.aggregates.pairs import Correlation, Covariance, Intercept, Slope
 from windrow.aggregates.summing import Mean, Sum
 
@@ -16,6 +17,7 @@ center_of_mass = CenterOfMass
 correlation, covariance, intercept, slope = Correlation, Covariance, Intercept, Slope
 count, first, last = Count, First, Last
 count_distinct, heavy_hitters, mode, top_k = CountDistinct, HeavyHitters, Mode, TopK
+duration, integral, time_in, time_mean = Duration, Integral, TimeIn, TimeMean
 histogram = Histogram
 kurtosis, skewness, stddev, variance = Kurtosis, Skewness, Stddev, Variance
 max, min = Max, Min
@@ -26,20 +28,26 @@ BUILTIN: tuple[type[AggregateFunction], ...] = (
     Count, Sum, Mean, Variance, Stddev, Skewness, Kurtosis, Min, Max, First, Last, Rank, Median, Quantile, MinN, MaxN,
     Mode, HeavyHitters, TopK, CountDistinct, Histogram, Covariance, Correlation, Slope, Intercept, CenterOfMass,
 )  # fmt: skip
-"""All built-in aggregates, family by family. If several are equally similar to an aggregate that was not measured, the
-planner uses the costs of the first."""
+"""All built-in aggregates of values, family by family. If several are equally similar to an aggregate that was not
+measured, the planner uses the costs of the first."""
+
+TIMED: tuple[type[AggregateFunction], ...] = (TimeMean, Integral, Duration, TimeIn)
+"""All built-in aggregates over time, which take the `on` of a row together with its value."""
 
 __all__ = [
     "BUILTIN",
+    "TIMED",
     "AggregateFunction",
     "CenterOfMass",
     "Correlation",
     "Count",
     "CountDistinct",
     "Covariance",
+    "Duration",
     "First",
     "HeavyHitters",
     "Histogram",
+    "Integral",
     "Intercept",
     "Kurtosis",
     "Last",
@@ -56,6 +64,8 @@ __all__ = [
     "Slope",
     "Stddev",
     "Sum",
+    "TimeIn",
+    "TimeMean",
     "TopK",
     "Variance",
     "center_of_mass",
@@ -63,9 +73,11 @@ __all__ = [
     "count",
     "count_distinct",
     "covariance",
+    "duration",
     "first",
     "heavy_hitters",
     "histogram",
+    "integral",
     "intercept",
     "kurtosis",
     "last",
@@ -82,6 +94,8 @@ __all__ = [
     "slope",
     "stddev",
     "sum",
+    "time_in",
+    "time_mean",
     "top_k",
     "variance",
 ]

@@ -158,6 +158,10 @@ class AggregateFunction:
     """Whether the state of several values is the elementwise sum of the states of each."""
     ranks_suffice: ClassVar[bool] = False
     """Whether states of form `"values"` may be summarised, as long as ranks stay within the aggregate's `eps`."""
+    of_condition: ClassVar[bool] = False
+    """Whether a condition takes the place of the column, as in `time_in("speed > 80")`."""
+    timed: ClassVar[bool] = False
+    """Whether `add` takes the `on` of a row after its value, and the result depends on where a frame ends."""
     takes_list: ClassVar[bool] = False
     """Whether the last option is a list. As text, it takes all remaining arguments: `histogram(speed, 0, 30, 60)`."""
     spark_sql: ClassVar[str | None] = None
@@ -230,6 +234,16 @@ class AggregateFunction:
         return (self.column,)
 
     @property
+    def condition(self) -> str | None:
+        """The condition whose truth per row is aggregated, instead of a column; None for most aggregates."""
+        return self.column if self.of_condition else None
+
+    @property
+    def inputs(self) -> tuple[str | None, ...]:
+        """What the aggregate reads of a row: its columns or its condition, or None if rows are counted."""
+        return self.columns or (self.condition,)
+
+    @property
     def invertible(self) -> bool:
         """Whether a value can be removed from the state again."""
         return type(self).remove is not None
@@ -250,6 +264,11 @@ class AggregateFunction:
         if self.form != "values" or self.rank_error:
             return None
         return int(getattr(self, "max_values", MOST_VALUES))
+
+    @classmethod
+    def compiled_as(cls) -> type[AggregateFunction]:
+        """Return the class whose functions are compiled: classes that share all of them share the machine code."""
+        return cls
 
     @classmethod
     def example(cls, column: str = "x", other: str = "y") -> AggregateFunction:
@@ -299,6 +318,10 @@ class AggregateFunction:
     def longest_list(self, seen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the length of the longest possible list per frame, given how many values each has seen."""
         return seen
+
+    def undefined(self, seen: npt.NDArray[np.int64], numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Return which of these states, one per row, have no result, given how many values each has seen."""
+        return seen < self.needs
 
     def check(self, numbers: npt.NDArray[Any]) -> None:
         """Raise if any of these states over integers, one per row, has no correct result."""

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
-from windrow.aggregates import BUILTIN
+from windrow.aggregates import BUILTIN, TIMED
 from windrow.aggregates.base import AggregateFunction, name_of
 from windrow.errors import SpecError, quoted
 from windrow.registry import Registry
 
 AGGREGATE_REGISTRY: Registry[AggregateFunction] = Registry(
-    AggregateFunction, BUILTIN, "aggregate", "windrow.aggregates", name_of
+    AggregateFunction, (*BUILTIN, *TIMED), "aggregate", "windrow.aggregates", name_of
 )
 """All aggregates by name, those from outside the package too."""
 
@@ -50,11 +50,19 @@ def as_aggregate(text: Any, option: str) -> AggregateFunction:
     quantile('water temperature, deep', 0.9)
     >>> as_aggregate("histogram(speed, 0, 30, 60)", "--agg")
     histogram('speed', (0.0, 30.0, 60.0))
+    >>> as_aggregate("time_in(speed > 80 AND lane IN (1, 2), max_hold=5 minutes)", "--agg")
+    time_in('speed > 80 AND lane IN (1, 2)', max_hold='5 minutes')
     """
-    match = re.fullmatch(CALL, text) if isinstance(text, str) else None
+    call = re.fullmatch(r"\s*+(\w++)\s*+\((.*)\)", text.rstrip(), re.DOTALL) if isinstance(text, str) else None
+    if call is None:
+        raise SpecError(f"{option}: expected an aggregate of a column, e.g. 'sum(volume)'; got {quoted(text)}")
+    kind = AGGREGATE_REGISTRY.find(call[1].lower(), option)
+    arguments, named = _named_options(kind, call[2], option)
+    if kind.of_condition:
+        return kind(arguments.strip(), **named)
+    match = re.fullmatch(CALL, f"{call[1]}({arguments})")
     if match is None:
         raise SpecError(f"{option}: expected an aggregate of a column, e.g. 'sum(volume)'; got {quoted(text)}")
-    kind = AGGREGATE_REGISTRY.find(match["function"].lower(), option)
     if match["quoted"]:
         column, arguments = match["quoted"].replace("``", "`"), match["rest"] or ""
     else:
@@ -64,7 +72,41 @@ def as_aggregate(text: Any, option: str) -> AggregateFunction:
     if not column and fields(kind)[0].default is MISSING:
         raise SpecError(f"{option}: {name_of(kind)}() requires a column, e.g. '{_example(kind)}'")
     texts = [text.strip() for text in arguments.split(",")] if arguments else []
-    return kind(*([column] if column else []), **_parsed(kind, texts, option))
+    return kind(*([column] if column else []), **(_parsed(kind, texts, option) | named))
+
+
+def _named_options(kind: type[AggregateFunction], arguments: str, option: str) -> tuple[str, dict[str, Any]]:
+    """Split the options that are given by name, as in `time_mean(speed, method=linear)`, from the other arguments."""
+    offered = {field.name: field for field in fields(kind)[1:] if field.default is not MISSING}
+    named: dict[str, Any] = {}
+    while True:
+        before, comma, last = arguments.rpartition(",")
+        name, equals, text = (part.strip() for part in last.partition("="))
+        # Without a comma before it, it is the first argument, unless that can be left out.
+        if not equals or name not in offered or not (comma or fields(kind)[0].default is not MISSING):
+            return arguments, named
+        if name in named:
+            raise SpecError(f"{option}: {name_of(kind)}: {name} is given twice")
+        named[name] = _named_value(kind, offered[name], text, option)
+        arguments = before
+        if not comma:
+            return arguments, named
+
+
+def _named_value(kind: type[AggregateFunction], field: Field[Any], text: str, option: str) -> Any:
+    """Return the value of an option that is given by name: a truth value, a number or text, which may be quoted."""
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
+    if field.type in (bool, "bool"):
+        if text.lower() not in ("true", "false"):
+            raise SpecError(f"{option}: {field.name}: expected true or false, got {quoted(text)}")
+        return text.lower() == "true"
+    try:
+        return _value(kind, field, text, option)
+    except SpecError:
+        if "str" not in str(field.type):
+            raise
+        return text
 
 
 def _options(kind: type[AggregateFunction]) -> list[Field[Any]]:

@@ -184,7 +184,7 @@ class Filler:
         pairs = pairs_of(rows, Placed(frames.group, begins), frames.reach, self.plan.tuning)
         if self.plan.accumulators:
             in_slots = pairs if slots is None else (Pairs(some.row, slots[some.slot]) for some in pairs)
-            self.held.open.accumulate(in_slots, read_values(self.plan.accumulators, self.plan.values, table))
+            self.held.open.accumulate(in_slots, read_values(self.plan.accumulators, self.plan.values, table, rows.on))
             return []
         tagged = table.select(self.plan.row_columns)
         return [

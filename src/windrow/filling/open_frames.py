@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates.engine.accumulator import described, naming
+from windrow.aggregates.over_time.clock import Extents
 from windrow.arrays import Array, Values, read_numbers
 from windrow.filling.plan import FillPlan
 from windrow.filling.sweep import Indices, Pairs
@@ -168,10 +169,11 @@ class OpenFrames:
         gone, left = np.flatnonzero(done), np.flatnonzero(~done)
         results = []
         if self.columns is not None:
-            filled = self.columns.take(pa.array(gone))
+            filled, spans = self.columns.take(pa.array(gone)), self.spans.take(gone)
             for j, accumulator in enumerate(self._plan.accumulators):
-                with self._naming(self.spans.take(gone)):
-                    filled = filled.append_column(f"aggregate{j}", accumulator.finish(self.states[j].take(gone)))
+                with self._naming(spans):
+                    results_of_frames = accumulator.finish(self.states[j].take(gone), Extents(spans.start, spans.reach))
+                filled = filled.append_column(f"aggregate{j}", results_of_frames)
             results.append(filled)
             self.columns = self.columns.take(pa.array(left))
         self.spans = self.spans.take(left)

@@ -19,6 +19,8 @@ from numba import njit
 
 from windrow.aggregates.engine.accumulator import Accumulator, described, naming
 from windrow.aggregates.engine.states import States
+from windrow.aggregates.over_time.carrying import CARRIED, ROW, LastValues
+from windrow.aggregates.over_time.clock import Extents
 from windrow.arrays import Array, Values
 from windrow.tuning import Tuning, current_tuning
 
@@ -174,6 +176,10 @@ class Summary:
         self._keys, self._start = keys, start
         """The columns by which error messages identify a frame."""
         self._frames: pa.Table | None = None
+        self._extents = Extents(np.empty(0, dtype), np.empty(0, dtype))
+        """The starts and ends of these frames."""
+        self._last = [LastValues() for _ in accumulators]
+        """The last value of the group that the next batch starts with, for each aggregate."""
         self._states = [accumulator.empty(0) for accumulator in accumulators]
 
     def add(self, batch: SweepBatch, frames: pa.Table, values: Sequence[Values]) -> pa.Table:
@@ -181,12 +187,15 @@ class Summary:
 
         `frames` has one row per frame of the batch. `values` holds the input of each accumulator, for all rows.
         """
+        before = len(self._states[0]) if self._states else 0
         if self._frames is not None:
             frames = pa.concat_tables([self._frames, frames])
         states = [
             accumulator.extended(state, len(frames))
             for state, accumulator in zip(self._states, self._accumulators, strict=True)
         ]
+        extents = Extents(*map(np.append, self._extents, (batch.on[batch.opens], batch.end)))
+        values = self._carried(batch, values, states, before)
         for pairs in self._sweep.pairs(batch):
             for accumulator, state, column in zip(self._accumulators, states, values, strict=True):
                 with self._naming(frames):
@@ -194,18 +203,37 @@ class Summary:
         left = self._sweep.left
         done = np.delete(np.arange(len(frames)), left)
         self._frames = frames.take(left)
-        ended = self._finished(frames.take(done), [state.take(done) for state in states])
+        ended = self._finished(frames.take(done), [state.take(done) for state in states], extents.take(done))
         self._states = [state.keep(left) for state in states]
+        self._extents = extents.take(left)
         return ended
 
     def finish(self) -> pa.Table | None:
         """Return the frames that are open at the end, or None if there never was a row."""
-        return None if self._frames is None else self._finished(self._frames, self._states)
+        return None if self._frames is None else self._finished(self._frames, self._states, self._extents)
 
-    def _finished(self, frames: pa.Table, states: Sequence[States]) -> pa.Table:
+    def _carried(
+        self, batch: SweepBatch, values: Sequence[Values], states: Sequence[States], before: int
+    ) -> list[Values]:
+        """Give the frames of a batch the values that are carried into them, and return the values of its rows.
+
+        At the same time frames come before rows, so the value is from before the start.
+        """
+        read = list(values)
+        for j, accumulator in enumerate(self._accumulators):
+            if accumulator.carries:
+                column, last = values[j], self._last[j]
+                valid = ~batch.opens & column.valid if column.valid.size else ~batch.opens
+                read[j] = last.carried(batch.group, column._replace(valid=valid))
+                states[j].numbers[before:, CARRIED:] = read[j].numbers[batch.opens, ROW:]
+                # The last group of this batch is group 0 of the next one.
+                self._last[j] = LastValues(last.numbers[batch.group[-1:]])
+        return read
+
+    def _finished(self, frames: pa.Table, states: Sequence[States], extents: Extents) -> pa.Table:
         for j, (accumulator, state) in enumerate(zip(self._accumulators, states, strict=True)):
             with self._naming(frames):
-                frames = frames.append_column(f"aggregate{j}", accumulator.finish(state))
+                frames = frames.append_column(f"aggregate{j}", accumulator.finish(state, extents))
         return frames
 
     def _naming(self, frames: pa.Table) -> AbstractContextManager[None]:

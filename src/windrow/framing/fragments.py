@@ -30,6 +30,7 @@ from windrow.aggregates.counting import Count
 from windrow.aggregates.ends import First
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.aggregates.engine.states import States
+from windrow.aggregates.over_time.clock import Extents
 from windrow.arrays import ALL_VALID, Values
 from windrow.framing.framer import Framer, Frames
 from windrow.framing.schemes.base import Scheme
@@ -110,7 +111,7 @@ class FragmentFramer(Framer):
         records = self.records.take(reported)
         records.complete[:] = False
         results = tuple(
-            accumulator.finish(states.take(reported))
+            accumulator.finish(states.take(reported), Extents(records.start, records.end))
             for accumulator, states in zip(self.accumulators, self.states, strict=True)
         )
         pieces = self.ended(Frames(records, results, np.zeros(reported.size, np.bool_)), final=False)

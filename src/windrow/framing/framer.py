@@ -14,6 +14,8 @@ import pyarrow as pa
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.engine.accumulator import Accumulator, described, naming
 from windrow.aggregates.engine.states import States
+from windrow.aggregates.over_time.carrying import LastValues
+from windrow.aggregates.over_time.clock import Extents
 from windrow.arrays import ALL_VALID, Array, Values
 from windrow.framing.nulls import settle_nulls
 from windrow.framing.records import DROPPED, FINAL, OPEN, PART, WAITING, Batch, Groups, Records, successors
@@ -51,6 +53,8 @@ class State(NamedTuple):
     records: Records
     aggregates: tuple[States, ...]
     held: RowBatch
+    last_values: tuple[Array, ...] = ()
+    """Per aggregate that carries values into frames, the last value of each group."""
 
 
 class Framer:
@@ -82,7 +86,8 @@ class Framer:
         self.clock = clock
         self.automaton = scheme.bind(clock, types)
         self._widths = {name: label.width(types[label.column]) for name, label in scheme.label_columns.items()}
-        self.accumulators = [Accumulator.of(aggregate, types) for aggregate in aggregates]
+        self.accumulators = [Accumulator.of(aggregate, types, clock) for aggregate in aggregates]
+        self.carrying = [j for j, accumulator in enumerate(self.accumulators) if accumulator.carries]
         self.clear()
 
     is_guess: bool = False
@@ -104,6 +109,7 @@ class Framer:
         self.records = self.room(0)
         self.states = tuple(accumulator.empty(0) for accumulator in self.accumulators)
         self.held = self.no_rows()
+        self.last_values = {j: LastValues() for j in self.carrying}
 
     def grow(self, n: int) -> None:
         """Make room for groups 0 to n - 1."""
@@ -115,17 +121,26 @@ class Framer:
                 np.tile(self.automaton.group_memo, (more, 1)),
             )
             self.groups = Groups(*(np.concatenate(pair) for pair in zip(self.groups, fresh, strict=True)))
+        for last in self.last_values.values():
+            last.grow(n)
 
     def process(self, rows: RowBatch) -> Frames:
         """Frame the next rows, which must be in order per group and follow those of earlier batches."""
         if rows.group.size:
             self.grow(int(rows.group.max()) + 1)
-        rows, breaks = settle_nulls(self.scheme, rows)
+        rows, breaks = settle_nulls(self.scheme, self._with_carried(rows))
         if self.held.on.size:
             rows, before = self.held.joined(rows), self.held.on.size
             breaks = np.concatenate([np.zeros(before, np.bool_), breaks]) if breaks.size else breaks
         inputs = {name: values.numbers for name, values in rows.inputs.items()}
         return self._run(Batch(rows.group, rows.on, breaks), inputs, rows)
+
+    def _with_carried(self, rows: RowBatch) -> RowBatch:
+        """Return the rows, each with the last value before it, whether or not that is in a frame."""
+        values = list(rows.values)
+        for j, last in self.last_values.items():
+            values[j] = last.carried(rows.group, values[j])
+        return rows._replace(values=values)
 
     def finish(self, groups: npt.NDArray[np.int64] | None = None) -> Frames:
         """End the streams of the given groups, or of all: cut their open frames and return those that remain frames."""
@@ -196,10 +211,11 @@ class Framer:
         )
         errors = None
         with self._naming(finished):
+            extents = Extents(records.start, records.end)
             if self.is_guess:
-                aggregates, errors = finish_guesses(self.accumulators, states, done)
+                aggregates, errors = finish_guesses(self.accumulators, states, done, extents)
             else:
-                aggregates = finish_frames(self.accumulators, states, done)
+                aggregates = finish_frames(self.accumulators, states, done, extents)
         self.observe(batch, inputs, records, states, slots)
         self._carry(records, states, left)
         return Frames(finished, aggregates, closed, errors)
@@ -273,7 +289,8 @@ class Framer:
         exported = Groups(self.groups.next[groups], place[self.groups.open[groups]], self.groups.memo[groups])
         held = self.held.where(code[self.held.group] >= 0)
         held.group[:] = code[held.group]
-        return State(exported, records, tuple(states.take(mine) for states in self.states), held)
+        last_values = tuple(last.numbers[groups] for last in self.last_values.values())
+        return State(exported, records, tuple(states.take(mine) for states in self.states), held, last_values)
 
     def adopt(self, groups: npt.NDArray[np.int64], state: State) -> None:
         """Take over the state of some groups, none of which may have an open frame here."""
@@ -288,6 +305,8 @@ class Framer:
         self.groups.open[groups] = np.where(state.groups.open >= 0, state.groups.open + held, -1)
         self.records = Records(*(np.concatenate(pair) for pair in zip(self.records, records, strict=True)))
         self.states = tuple(mine.joined(theirs) for mine, theirs in zip(self.states, state.aggregates, strict=True))
+        for last, theirs in zip(self.last_values.values(), state.last_values, strict=True):
+            last.numbers[groups] = theirs
         if state.held.on.size:
             self.held = self.held.joined(state.held._replace(group=groups[state.held.group]))
 
@@ -300,6 +319,8 @@ class Framer:
         self.groups.open[groups] = -1
         self.groups.memo[groups] = self.automaton.group_memo
         self._carry(self.records, self.states, left)
+        for last in self.last_values.values():
+            last.forget(groups)
         if self.held.on.size:
             self.held = self.held.where(~gone[self.held.group])
 

@@ -19,7 +19,7 @@ from windrow.framing.framer import Framer, Frames
 from windrow.framing.schemes.base import Scheme
 from windrow.framing.schemes.rules.labels import LabelColumn, with_plain_zeros
 from windrow.rows.query import Query, RowBatch
-from windrow.rows.roles import Roles
+from windrow.rows.roles import Condition, Roles
 
 COMPLETE_UNTIL, OPEN_SINCE = "complete_until", "open_since"
 """The columns that punctuation adds to a stream's result."""
@@ -55,8 +55,8 @@ class FrameQuery(Query[Scheme]):
         return self._all_roles.agg
 
     @property
-    def values(self) -> list[str | None]:
-        """The columns of the aggregates, one after the other; None for a count of rows."""
+    def values(self) -> list[str | Condition | None]:
+        """The inputs of the aggregates, one after the other: columns, conditions, and None for a count of rows."""
         return self._all_roles.values
 
     @property
@@ -86,6 +86,14 @@ class FrameQuery(Query[Scheme]):
     def never_null(self) -> frozenset[str]:
         """The predicates and columns for which the scheme has `nulls="error"`."""
         return frozenset(name for rule in self.scheme.null_rules if rule.policy == "error" for name in rule.inputs)
+
+    @property
+    def has_heads(self) -> bool:
+        """Whether the first run of a chunk can be joined to what came before as if it were one row.
+
+        Frames that start before the first value of a chunk need the value carried into the chunk, so they are replayed.
+        """
+        return self.scheme.has_heads and not any(accumulator.carries for accumulator in self.accumulators)
 
     def framer(self, kind: type[Framer] = Framer) -> Framer:
         """Return a new framer of the given kind."""

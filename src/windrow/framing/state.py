@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.aggregates.engine.codes import encode
+from windrow.aggregates.over_time.carrying import NOTHING
 from windrow.arrays import Values, as_objects
 from windrow.framing.framer import Framer, Frames, State
 from windrow.framing.records import OPEN, WAITING, Groups, Records
@@ -26,7 +27,15 @@ def pack_state(state: State) -> list[pa.Table]:
     open_frames = columns_of("", state.records)
     for j, states in enumerate(state.aggregates):
         open_frames |= states.columns(f"aggregate{j}.")
-    return [pa.table(columns_of("", state.groups)), pa.table(open_frames), pack_rows(state.held)]
+    return [pa.table(group_columns(state)), pa.table(open_frames), pack_rows(state.held)]
+
+
+def group_columns(state: State) -> dict[str, Any]:
+    """Return the columns that a state has per group."""
+    columns: dict[str, Any] = columns_of("", state.groups)
+    for j, last in enumerate(state.last_values):
+        columns |= {f"last{j}.{i}": pa.array(np.ascontiguousarray(last[:, i])) for i in range(last.shape[1])}
+    return columns
 
 
 def unpack_state(tables: Sequence[pa.Table], framer: Framer) -> State:
@@ -37,7 +46,11 @@ def unpack_state(tables: Sequence[pa.Table], framer: Framer) -> State:
     )
     like = Groups(np.empty(0, np.int64), np.empty((0, framer.automaton.width), np.int64), framer.groups.memo[:0])
     rows = unpack_rows(held[0], framer.no_rows()) if held else framer.no_rows()
-    state = State(fields_of("", like, groups), fields_of("", framer.room(0), open_frames), states, rows)
+    last_values = tuple(
+        np.column_stack([_numpy(groups, f"last{j}.{i}", np.float64) for i in range(NOTHING.size)])
+        for j in range(len(framer.last_values))
+    )
+    state = State(fields_of("", like, groups), fields_of("", framer.room(0), open_frames), states, rows, last_values)
     _check_records(state.groups, state.records)
     check_indices("groups of held rows", rows.group, state.groups.next.size)
     return state
@@ -94,7 +107,7 @@ def pack_entries(state: State) -> tuple[dict[str, Any], list[pa.Table]]:
         open_frames |= states.take(order).columns(f"aggregate{j}.")
     held = pack_rows(state.held)
     held = held.take(pa.array(np.argsort(state.held.group, kind="stable")))
-    return columns_of("", state.groups._replace(open=own)), [pa.table(open_frames), held]
+    return group_columns(state._replace(groups=state.groups._replace(open=own))), [pa.table(open_frames), held]
 
 
 def unpack_entries(groups: pa.Table, parts: Sequence[pa.Table], framer: Framer) -> State:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.aggregates.over_time.carrying import IS_CARRIED
 from windrow.framing.fragments import FRAGMENT, FragmentFramer, Fragments
 from windrow.framing.framer import Frames, latest_rows
 from windrow.framing.query import FrameQuery, frames_table, progress_table
@@ -300,6 +301,8 @@ class StreamFramer:
         groups = state.groups
         fresh = groups.memo == self.framer.automaton.group_memo
         needed = (groups.open >= 0).any(axis=1) | (groups.next > 0) | ~fresh.all(axis=1)
+        for last in state.last_values:
+            needed |= last[:, 0] == IS_CARRIED
         busy, latest = latest_rows(codes.size, state.records, state.held, self.plan.request.clock)
         needed[busy] = True
         due = np.full(codes.size, NO_EVENT)

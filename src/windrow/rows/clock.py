@@ -62,6 +62,15 @@ class Clock:
         """The greatest possible `on`."""
         return LARGEST if self.dtype == np.int64 else math.inf
 
+    @property
+    def steps_per_unit(self) -> float:
+        """The number of steps of `on` in the unit of aggregates over time: seconds, days, or the unit of `on`."""
+        return 1e6 if self.kind == "timestamp" else 1.0
+
+    def steps(self, duration: Duration, option: str) -> float:
+        """Return the length of a duration in steps of `on`, which need not be whole."""
+        return float(to_clock(duration, self.kind, option))
+
     def length_text(self, length: float, on: str) -> str:
         """Return a distance on the clock as readable text.
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.aggregates.engine.accumulator import value_column
 from windrow.rows.clock import Clock
 from windrow.rows.groups import order_of
 from windrow.rows.query import Reader, RowBatch
@@ -64,7 +65,7 @@ def _sorted_rows(reader: Reader, table: pa.Table) -> npt.NDArray[np.int64]:
     keys += [evaluate(table).cast(pa.int8()) for evaluate in layout.predicates.values()]
     # As the kernel reads them: an integer past 2**53 is the nearest float.
     keys += [table.column(name).cast(pa.float64(), safe=False) for name in layout.attributes.values()]
-    values = [table.column(name) for name in layout.values if name]
+    values: list[Any] = [value_column(source, table) for source in layout.values if source]
     keys += [value for value in values if not pa.types.is_nested(value.type)]
     return sorted_as_spark(keys)
 

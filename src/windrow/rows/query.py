@@ -11,13 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction
-from windrow.aggregates.engine.accumulator import Accumulator, read_values
+from windrow.aggregates.engine.accumulator import Accumulator, ValueSource, read_values
 from windrow.aggregates.engine.codes import joined_values
 from windrow.arrays import Array, Values, read_numbers
 from windrow.rows import wire
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
-from windrow.rows.roles import Roles
+from windrow.rows.roles import Condition, Roles
 from windrow.tuning import Tuning, current_tuning
 
 FLOAT = np.dtype(np.float64)
@@ -97,8 +97,8 @@ class Query(Generic[What]):
         return self.roles.by_types
 
     @property
-    def values(self) -> list[str | None]:
-        """The columns of the aggregates, one after the other; None for a count of rows."""
+    def values(self) -> list[str | Condition | None]:
+        """The inputs of the aggregates, one after the other: columns, conditions, and None for a count of rows."""
         return self.roles.values
 
     @property
@@ -115,7 +115,7 @@ class Layout:
     by: tuple[str, ...]
     predicates: Mapping[str, Evaluate]
     attributes: Mapping[str, str]
-    values: tuple[str | None, ...]
+    values: tuple[ValueSource, ...]
     order_by: tuple[str, ...] = ()
 
     @classmethod
@@ -159,7 +159,7 @@ class Reader:
         inputs |= {name: read_numbers(table.column(at), FLOAT) for name, at in layout.attributes.items()}
         group = self.directory.encode([table.column(name) for name in layout.by], table.num_rows)
         on = self.request.clock.read(table.column(layout.on)).numbers
-        values = read_values(self._keepers, layout.values, table)
+        values = read_values(self._keepers, layout.values, table, on)
         return self.request.completed(RowBatch(group, on, inputs, values))
 
 

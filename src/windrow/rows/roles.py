@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.rows.clock import Clock
+
+
+class Condition(NamedTuple):
+    """A condition over the columns of a row, whose truth an aggregate reads."""
+
+    text: str
 
 
 @dataclass(frozen=True)
@@ -38,14 +44,19 @@ class Roles:
         return [self.types[name] for name in self.by]
 
     @property
-    def values(self) -> list[str | None]:
-        """The columns of the aggregates, one after the other; None for a count of rows."""
-        return [name for aggregate in self.agg.values() for name in aggregate.columns or (None,)]
+    def values(self) -> list[str | Condition | None]:
+        """The inputs of the aggregates, one after the other: columns, conditions, and None for a count of rows."""
+        return [
+            name if aggregate.condition is None else Condition(aggregate.condition)
+            for aggregate in self.agg.values()
+            for name in aggregate.inputs
+        ]
 
     @property
     def accumulators(self) -> list[Accumulator]:
         """One accumulator per aggregate."""
-        return [Accumulator.of(aggregate, self.types) for aggregate in self.agg.values()]
+        clock = self.clock
+        return [Accumulator.of(aggregate, self.types, clock) for aggregate in self.agg.values()]
 
     @property
     def fingerprint(self) -> dict[str, Any]:

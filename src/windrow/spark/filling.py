@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from windrow.aggregates import AggregateFunction
 from windrow.spark.plans.choice import check_source
 from windrow.spark.plans.sweep import aggregated, tagged
-from windrow.spark.resolve.fills import resolve_fill, settle
+from windrow.spark.resolve.fills import refuse_carrying, resolve_fill, settle
 from windrow.spark.resolve.nulls import check_policy
 from windrow.spark.sessions import check_session
 from windrow.spark.sources.parquet import ParquetSource
@@ -117,7 +117,9 @@ def fill(
     query = resolve_fill(framed, rows, on, by, agg, order_by)
     options = StreamOptions(buckets=buckets, flush=flush)
     streaming = framed.isStreaming or rows.isStreaming
-    if not streaming:
+    if streaming:
+        refuse_carrying(query)
+    else:
         options.refuse_for_tables()
     rows = settle(framed, rows, query, nulls_on)
     if streaming:

@@ -12,6 +12,7 @@ from numba import njit
 
 from windrow.aggregates.engine.accumulator import described, naming
 from windrow.aggregates.engine.states import States
+from windrow.aggregates.over_time.carrying import LastValues
 from windrow.arrays import ALL_VALID, Values
 from windrow.errors import DataError
 from windrow.rows.groups import Directory
@@ -54,6 +55,8 @@ class Gatherer:
         """The number of rows, or distinct times, per group."""
         self.latest = np.empty(0, query.clock.dtype)
         """The `on` of the last row per group."""
+        self.last_values = {i: LastValues() for i, accumulator in enumerate(self.accumulators) if accumulator.carries}
+        """The last value per group, for each aggregate that carries it into windows."""
 
     def gather(self, rows: RowBatch) -> tuple[PaneKeys, list[States]]:
         """Return the panes of some rows, unordered; counted windows need the rows of each group in order."""
@@ -61,6 +64,8 @@ class Gatherer:
         panes, slots = _distinct(rows.group, pane_numbers(place, self.pane))
         read = [rows.values[j] for j in self.query.paned]
         ends = [Values(rows.on, ALL_VALID)] * (len(self.accumulators) - len(read))
+        for i, last in self.last_values.items():
+            read[i] = last.carried(rows.group, read[i])
         states = []
         for accumulator, values in zip(self.accumulators, [*read, *ends], strict=True):
             states.append(accumulator.empty(panes.group.size))
@@ -87,6 +92,8 @@ class Gatherer:
         if more > 0:
             self.counted = np.concatenate([self.counted, np.zeros(more, np.int64)])
             self.latest = np.concatenate([self.latest, np.zeros(more, self.latest.dtype)])
+        for last in self.last_values.values():
+            last.grow(groups)
 
     def _places(self, rows: RowBatch) -> npt.NDArray[Any]:
         """Return the position of each row in the windows' unit: its `on`, or its number in the group."""

@@ -69,6 +69,11 @@ class WindowQuery(Query[WindowOptions]):
         return self.unit == "time" and free and not self.options.using
 
     @property
+    def carries(self) -> bool:
+        """Whether an aggregate carries the last value before a window into it."""
+        return any(accumulator.carries for accumulator in self.accumulators)
+
+    @property
     def paned(self) -> list[int]:
         """The indices of the aggregates that are stored in panes."""
         return [j for j, name in enumerate(self.agg) if name not in self.options.using]

@@ -16,6 +16,8 @@ from numba import njit
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.aggregates.engine.compiled import merge_state, specialised, tag_for
 from windrow.aggregates.engine.states import States
+from windrow.aggregates.over_time.carrying import CARRIED, last_values
+from windrow.arrays import Array
 from windrow.errors import DataError
 from windrow.windows.specs import Shape
 
@@ -186,6 +188,21 @@ def combined(accumulator: Accumulator, states: States, first: Indices, last: Ind
         results.numbers,
     )
     return results
+
+
+def carry_into_windows(windows: Array, panes: Array, group: Indices, ranges: Ranges) -> None:
+    """Give windows without values the value that is carried into them; `windows` and `panes` are numbers of states.
+
+    It is the value carried into the first pane or, in a window without rows, the last value of the pane before it.
+    """
+    undecided = np.flatnonzero(windows[:, CARRIED] == 0)
+    first = ranges.first[undecided]
+    has_rows = first < ranges.last[undecided]
+    windows[undecided[has_rows], CARRIED:] = panes[first[has_rows], CARRIED:]
+    at, before = undecided[~has_rows], first[~has_rows] - 1
+    preceded = before >= 0
+    preceded[preceded] = group[before[preceded]] == ranges.group[at[preceded]]
+    windows[at[preceded], CARRIED:] = last_values(panes[before[preceded]])
 
 
 @njit(cache=True)

@@ -14,15 +14,25 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.aggregates.engine.states import States
+from windrow.aggregates.over_time.clock import Extents
 from windrow.rows.groups import Directory
 from windrow.windows.bounds import as_instants, check_panes
 from windrow.windows.changes import Changes
 from windrow.windows.gather import naming_window
 from windrow.windows.pane_table import merge_panes, read_panes
 from windrow.windows.query import WindowQuery
-from windrow.windows.ranges import NEVER, Indices, PaneKeys, Progress, Ranges, combined, needed_from, windows_over
+from windrow.windows.ranges import (
+    NEVER,
+    Indices,
+    PaneKeys,
+    Progress,
+    Ranges,
+    carry_into_windows,
+    combined,
+    needed_from,
+    windows_over,
+)
 
 NO_END = int(np.iinfo(np.int64).max)
 """The end of the next window of a group without pending windows."""
@@ -111,15 +121,12 @@ class Slider:
 
     def _table(self, k: int, ranges: Ranges) -> pa.Table:
         query, clock = self.query, self.query.clock
-        paned = [
-            self._results(accumulator, states, ranges)
-            for accumulator, states in zip(self.accumulators, self.states, strict=True)
-        ]
         if query.unit == "time":
             start, end = (as_instants(number, self.pane, clock, query.on) for number in (ranges.start, ranges.end))
         else:
-            *paned, start, end = paned
-        by_index = dict(zip(query.paned, paned, strict=True))
+            start, end = (self._results(i, ranges, None) for i in (-2, -1))
+        extents = Extents(clock.read(start).numbers, clock.read(end).numbers)
+        by_index = {j: self._results(i, ranges, extents) for i, j in enumerate(query.paned)}
         by_index |= {j: windows.results(ranges) for (j, at), windows in self.synopsis_windows.items() if at == k}
         results = [by_index[j] for j in range(len(query.agg))]
         keys = self.directory.keys()
@@ -129,11 +136,15 @@ class Slider:
         table = pa.table([*columns, start, end, pa.array(ranges.complete), *results], schema=query.schema)
         return table.filter(self.changes[k].update(ranges.group, results)) if self.changes else table
 
-    def _results(self, accumulator: Accumulator, states: States, ranges: Ranges) -> pa.Array:
+    def _results(self, i: int, ranges: Ranges, extents: Extents | None) -> pa.Array:
         """Return the results of all windows; states that hold values are combined for some windows at a time."""
+        accumulator, states = self.accumulators[i], self.states[i]
         first, last = ranges.first, ranges.last
         if states.runs is None:
-            return accumulator.finish(combined(accumulator, states, first, last))
+            together = combined(accumulator, states, first, last)
+            if accumulator.carries:
+                carry_into_windows(together.numbers, states.numbers, self.panes.group, ranges)
+            return accumulator.finish(together, extents)
         before = np.concatenate([[0], np.cumsum(states.seen)])
         share = np.cumsum(before[last] - before[first]) // VALUES_AT_ONCE
         cuts = [0, *(np.flatnonzero(np.diff(share)) + 1).tolist(), first.size]
@@ -152,6 +163,10 @@ class Slider:
         old = number < needed[group]
         if not old.any():
             return
+        if self.query.options.empty and self.query.carries:
+            # The last pane before those that are needed has the value that is carried into windows without rows.
+            old[:-1] &= old[1:] & (group[:-1] == group[1:])
+            old[-1] = False
         if any(shape.length is None for shape in self.shapes):
             first = np.flatnonzero(np.diff(group, prepend=-1))
             sizes = np.diff(np.append(first, group.size))

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from windrow.aggregates.over_time.carrying import NOTHING
 from windrow.rows import wire
 from windrow.rows.arrivals import Arrivals
 from windrow.rows.bucket_plan import BucketPlan
@@ -141,6 +142,7 @@ class StreamSlider:
         """Whether a group without panes needs no state; without `by`, the one group is always kept."""
         options = self.query.options
         stores = options.empty or options.only_changed or options.using or not self.query.by or self.plan.per_group
+        stores = stores or self.query.carries
         return self.query.unit == "time" and not stores
 
     def save(self) -> bytes:
@@ -162,6 +164,8 @@ class StreamSlider:
         columns: dict[str, Any] = {f"after{k}": after[codes] for k, after in enumerate(slider.after)}
         if self.query.unit != "time":
             columns |= {"counted": self.gatherer.counted[codes], "latest": self.gatherer.latest[codes]}
+        for j, last in self.gatherer.last_values.items():
+            columns |= {f"last{j}.{i}": last.numbers[codes, i] for i in range(NOTHING.size)}
         place = np.full(len(self.reader.directory), -1, np.int64)
         place[codes] = np.arange(codes.size)
         held: dict[str, Any] = {"group": slider.panes.group, "pane": slider.panes.number}
@@ -208,8 +212,10 @@ class StreamSlider:
                 change.adopt(left.pop(0))
             for windows in slider.synopsis_windows.values():
                 windows.adopt([left.pop(0), left.pop(0)])
+            self.gatherer.grow(len(self.reader.directory))
+            for j, last in self.gatherer.last_values.items():
+                last.numbers[codes] = np.column_stack([groups[f"last{j}.{i}"] for i in range(NOTHING.size)])
             if self.query.unit != "time":
-                self.gatherer.grow(len(self.reader.directory))
                 self.gatherer.counted[codes] = _integers(groups, "counted")
                 self.gatherer.latest[codes] = groups["latest"].to_numpy()
                 check_that((self.gatherer.counted >= 0).all(), "no fewer than 0 rows in a group")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,9 @@ from windrow.aggregates.engine.codes import encode, is_coded, no_codes
 from windrow.aggregates.engine.compiled import Algebra, algebra_for
 from windrow.aggregates.engine.states import States
 from windrow.aggregates.engine.value_runs import TooManyValuesError, append, append_parts, check_lengths, no_runs
+from windrow.aggregates.over_time.base import OverTime
+from windrow.aggregates.over_time.carrying import ROW, open_parts, open_states
+from windrow.aggregates.over_time.clock import Extents, TimeClock
 from windrow.arrays import (
     ALL_VALID,
     Array,
@@ -29,6 +33,8 @@ from windrow.arrays import (
 from windrow.errors import DataError, TypeMismatchError, quoted
 
 UNLIMITED = 2**62
+ValueSource: TypeAlias = str | Callable[[pa.Table], pa.Array] | None
+"""Where an input of an aggregate comes from: a column, by name, a condition over the table, or nothing."""
 
 
 class LimitError(DataError):
@@ -72,8 +78,10 @@ class Accumulator:
     [3, None]
     """
 
-    def __init__(self, aggregate: AggregateFunction, *values: pa.DataType) -> None:
+    def __init__(self, aggregate: AggregateFunction, *values: pa.DataType, clock: TimeClock | None = None) -> None:
         check_aggregated_type(aggregate, *values)
+        if isinstance(aggregate, OverTime) and clock is not None:
+            aggregate = aggregate.on_clock(clock)
         self.aggregate = aggregate
         is_ordered = aggregate.only_compares and is_coded(values[0])
         self.coding = None
@@ -95,9 +103,12 @@ class Accumulator:
             self._algebra = Algebra(*(_named(aggregate, loop) for loop in loops))
 
     @classmethod
-    def of(cls, aggregate: AggregateFunction, types: Mapping[str, pa.DataType]) -> Accumulator:
-        """Return the accumulator of an aggregate over a table with columns of these types."""
-        return cls(aggregate, *([types[name] for name in aggregate.columns] or [pa.int64()]))
+    def of(
+        cls, aggregate: AggregateFunction, types: Mapping[str, pa.DataType], clock: TimeClock | None = None
+    ) -> Accumulator:
+        """Return the accumulator of an aggregate over a table with columns of these types, and `on` on this clock."""
+        other = pa.int64() if aggregate.condition is None else pa.bool_()
+        return cls(aggregate, *([types[name] for name in aggregate.columns] or [other]), clock=clock)
 
     def empty(self, n: int) -> States:
         """Return the states of `n` frames without values."""
@@ -115,13 +126,18 @@ class Accumulator:
 
     def no_values(self) -> Values:
         """Return the values of no rows, as `read` returns them."""
-        several = len(self.aggregate.columns) > 1
-        numbers = np.empty((0, len(self.aggregate.columns)) if several else 0, self.dtype)
+        reads = 2 * ROW + 1 if self.carries else self.aggregate.reads
+        numbers = np.empty((0, reads) if reads > 1 else 0, self.dtype)
         return Values(numbers, ALL_VALID, None if self.coding is None else self.coding.dictionary)
 
     def extended(self, states: States, n: int) -> States:
         """Return these states followed by empty ones, `n` in total; the given states must not be used again."""
         return states.joined(self.empty(n - len(states)))
+
+    @property
+    def carries(self) -> bool:
+        """Whether the last value before a frame or window is carried into it."""
+        return isinstance(self.aggregate, OverTime) and self.aggregate.carry
 
     @property
     def _keeps_values(self) -> bool:
@@ -139,7 +155,14 @@ class Accumulator:
             present = np.asarray(columns[0].is_valid()) if columns[0].null_count else ALL_VALID
             return Values(np.zeros(len(columns[0]), self.dtype), present)
         read = [read_numbers(column, self.dtype) for column in columns]
+        if self.aggregate.condition is not None:
+            # A null condition is false.
+            return read[0]._replace(valid=ALL_VALID)
         return read[0] if len(read) == 1 else side_by_side(read)
+
+    def with_on(self, values: Values, on: Array) -> Values:
+        """Return values with the `on` of their rows, if the aggregate needs it."""
+        return self.aggregate.with_on(values, on) if isinstance(self.aggregate, OverTime) else values
 
     def accumulate(self, states: States, slots: npt.NDArray[np.int64], values: Values) -> None:
         """Add each row's value, in row order, to the frames that contain the row: `slots[i]`, where -1 means none."""
@@ -149,6 +172,8 @@ class Accumulator:
                 states.runs = append(states.runs, states.seen, slots, numbers, values.valid)
         else:
             self._algebra.accumulate(states.seen, states.numbers, slots, numbers, values.valid)
+            if self.carries:
+                open_states(states.numbers, slots, numbers)
 
     def merge(self, states: States, into: npt.NDArray[np.int64], parts: npt.NDArray[np.int64]) -> None:
         """Append the state of each of `parts`, in order, to the state `into[part]` of its frame."""
@@ -156,16 +181,20 @@ class Accumulator:
             with self._limited():
                 states.runs = append_parts(states.runs, states.seen, into, parts)
         else:
+            if self.carries:
+                open_parts(states.numbers, into, parts)
             self._algebra.merge(states.seen, states.numbers, into, parts)
 
-    def finish(self, states: States) -> pa.Array:
-        """Return the results of all states."""
+    def finish(self, states: States, extents: Extents | None = None) -> pa.Array:
+        """Return the results of all states; aggregates over time need the extents of their frames."""
+        if isinstance(self.aggregate, OverTime):
+            states = replace(states, numbers=self.aggregate.within(states.numbers, extents))
         if self.integral:
             self.aggregate.check(states.numbers)
         if states.runs is not None:
             with self._limited():
                 check_lengths(states.runs)
-        short = states.seen < self.aggregate.needs
+        short = self.aggregate.undefined(states.seen, states.numbers)
         enough = np.flatnonzero(~short)
         mask = short if short.any() else None
         if self._keeps_objects:
@@ -234,17 +263,27 @@ def _named(aggregate: AggregateFunction, function: Any) -> Any:
     return call
 
 
-def read_values(accumulators: Sequence[Accumulator], names: Sequence[str | None], table: pa.Table) -> list[Values]:
-    """Read what each accumulator needs from a table; `names` lists their columns in order, None for no column."""
-    left = iter(names)
+def read_values(
+    accumulators: Sequence[Accumulator], sources: Sequence[ValueSource], table: pa.Table, on: Array
+) -> list[Values]:
+    """Read what each accumulator needs from a table; `sources` lists their inputs in order, None for no column."""
+    left = iter(sources)
     read = []
     for accumulator in accumulators:
-        chosen = [next(left) for _ in range(accumulator.aggregate.reads)]
+        chosen = [value_column(next(left), table) for _ in accumulator.aggregate.inputs]
         if chosen[0] is None:
-            read.append(Values(np.zeros(len(table), accumulator.dtype), ALL_VALID))
+            values = Values(np.zeros(len(table), accumulator.dtype), ALL_VALID)
         else:
-            read.append(accumulator.read(*(table.column(name) for name in chosen)))
+            values = accumulator.read(*chosen)
+        read.append(accumulator.with_on(values, on))
     return read
+
+
+def value_column(source: ValueSource, table: pa.Table) -> pa.Array | pa.ChunkedArray | None:
+    """Return an input of an aggregate: a column of the table, a condition evaluated over it, or None."""
+    if source is None or isinstance(source, str):
+        return None if source is None else table.column(source)
+    return source(table)
 
 
 def check_aggregated_type(aggregate: AggregateFunction, *values: pa.DataType) -> None:

@@ -236,7 +236,7 @@ def tag_for(aggregate: Any, integral: bool) -> Any:
     >>> tag_for(wr.quantile("temp", 0.99), integral=False).options
     array([0.99])
     """
-    owner = type(aggregate)
+    owner = aggregate.compiled_as()
     if owner.form == "objects":
         return aggregate
     tag = tag_of(owner, builtin=owner.builtin)
@@ -245,6 +245,6 @@ def tag_for(aggregate: Any, integral: bool) -> Any:
 
 def algebra_for(aggregate: Any, integral: bool) -> Algebra:
     """Return the compiled loops of an aggregate."""
-    owner, tag = type(aggregate), tag_for(aggregate, integral)
+    owner, tag = aggregate.compiled_as(), tag_for(aggregate, integral)
     loops = (_accumulate, _merge, _finish if owner.gives == "number" else _finish_lists)
     return Algebra(*(partial(specialised(loop, owner), tag) for loop in loops))

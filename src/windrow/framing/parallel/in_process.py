@@ -23,7 +23,7 @@ from windrow.framing.schemes.base import Scheme
 from windrow.predicates.parse import parse_predicate
 from windrow.rows.ordering import read_in_order, sorted_as_spark, whole_instants
 from windrow.rows.query import Layout, Reader, RowBatch
-from windrow.rows.roles import Roles
+from windrow.rows.roles import Condition, Roles
 
 NO_LIMIT = 1 << 40
 
@@ -58,7 +58,11 @@ class Case:
             name: parse_predicate(text).compile(self.table.schema) for name, text in self.scheme.predicates.items()
         }
         attributes = {name: name for name in self.scheme.attributes}
-        return Layout(self.on, self.by, evaluate, attributes, tuple(self.request.values), self.order_by)
+        values = tuple(
+            parse_predicate(source.text).compile(self.table.schema) if isinstance(source, Condition) else source
+            for source in self.request.values
+        )
+        return Layout(self.on, self.by, evaluate, attributes, values, self.order_by)
 
     def whole(self, *, batch: int = NO_LIMIT) -> pa.Table:
         """Return the frames found by one task that reads tables of `batch` rows."""

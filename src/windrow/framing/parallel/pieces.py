@@ -112,7 +112,7 @@ def run_from_empty(
 
     The tables follow each other in `on`. `sent` selects the rows of each table that cannot be read again.
     """
-    reader, framer = Reader(request, layout), request.framer(HeadFramer if request.scheme.has_heads else Framer)
+    reader, framer = Reader(request, layout), request.framer(HeadFramer if request.has_heads else Framer)
     framer.directory, framer.is_guess = reader.directory, True
     sender = Sender(number, buckets, reader.directory, framer)
     for table in tables:

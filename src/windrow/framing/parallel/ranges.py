@@ -69,7 +69,7 @@ def run_range(
         return table.filter(pa.array(code == 0))
 
     tables = whole_instants(in_larger_tables(batches, request.tuning), layout.on, request.clock)
-    sent = of_cut_group if number and not request.scheme.has_heads else None
+    sent = of_cut_group if number and not request.has_heads else None
     return run_from_empty(request, layout, number, buckets_of(request, cuts), tables, sent)
 
 

@@ -45,6 +45,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.aggregates.over_time.carrying import CARRIED, IS_CARRIED, NOTHING, ROW
+from windrow.arrays import Array
 from windrow.errors import DataError
 from windrow.framing.framer import Framer, Frames, State
 from windrow.framing.parallel.heads import NO_HEAD, NOT_MET, extend_by_heads, read_heads
@@ -125,6 +127,8 @@ class Seams:
         groups = self.framer.groups
         remembers = (groups.memo[codes] != self.framer.automaton.group_memo).any(axis=1)
         busy: npt.NDArray[np.bool_] = (groups.open[codes] >= 0).any(axis=1) | remembers
+        for last in self.framer.last_values.values():
+            busy |= last.numbers[codes, 0] == IS_CARRIED
         return busy | np.isin(codes, self.framer.held.group)
 
     def _replay(self, guess: ChunkGuess, codes: Codes, book: SeamLedger, replay: Replay) -> Iterator[Frames]:
@@ -226,6 +230,9 @@ def agree(truth: Framer, codes: Codes, guess: Framer, groups: Codes) -> npt.NDAr
     same: npt.NDArray[np.bool_] = (truth.groups.memo[codes] == guess.groups.memo[groups]).all(axis=1)
     # Held rows are the last ones of their group, so equally many are the same.
     same &= _held_rows(truth)[codes] == _held_rows(guess)[groups]
+    for j, last in truth.last_values.items():
+        same &= same_numbers(last.numbers[codes], guess.last_values[j].numbers[groups])
+        same &= same_numbers(_carried_into_held(truth, j)[codes], _carried_into_held(guess, j)[groups])
     same &= ~_have_waiting(truth, codes) & ~_have_waiting(guess, groups)
     shift = truth.groups.next[codes] - guess.groups.next[groups]
     for w in range(truth.automaton.width):
@@ -241,6 +248,14 @@ def _held_rows(framer: Framer) -> Codes:
     return np.bincount(framer.held.group, minlength=framer.groups.next.size)
 
 
+def _carried_into_held(framer: Framer, j: int) -> Array:
+    """Return the value carried into the first held row per group; those of later rows follow from it."""
+    carried = np.tile(NOTHING, (framer.groups.next.size, 1))
+    groups, first = np.unique(framer.held.group, return_index=True)
+    carried[groups] = framer.held.values[j].numbers[first, ROW:]
+    return carried
+
+
 def _have_waiting(framer: Framer, codes: Codes) -> npt.NDArray[np.bool_]:
     return np.isin(codes, framer.records.group[framer.records.status == WAITING])
 
@@ -250,5 +265,14 @@ def _same_records(truth: Framer, mine: Codes, guess: Framer, theirs: Codes, shif
     same: npt.NDArray[np.bool_] = (a.start == b.start) & (a.end == b.end) & (a.count == b.count)
     same &= np.where(b.number >= 0, a.number == b.number + shift, a.number < 0)
     same &= (a.label == b.label).all(axis=1)
-    same &= ((a.memo == b.memo) | (np.isnan(a.memo) & np.isnan(b.memo))).all(axis=1)
+    same &= same_numbers(a.memo, b.memo)
+    for j in truth.carrying:
+        # Frames that start before the first value of a chunk differ in the value that is carried in.
+        same &= same_numbers(truth.states[j].numbers[mine, CARRIED:], guess.states[j].numbers[theirs, CARRIED:])
+    return same
+
+
+def same_numbers(a: Array, b: Array) -> npt.NDArray[np.bool_]:
+    """Return which rows of two matrices are equal; NaN equals NaN."""
+    same: npt.NDArray[np.bool_] = ((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=1)
     return same

@@ -79,6 +79,11 @@ class Aggregate(RuleScheme):
                 f"Aggregate: {self.aggregate!r} cannot be compared with a limit row by row; expected an aggregate "
                 "whose result is a number and whose state has a fixed size, such as wr.sum('volume')"
             )
+        if self.aggregate.timed:
+            raise SpecError(
+                f"Aggregate: {self.aggregate!r} depends on where the frame ends; expected an aggregate of values, such "
+                "as wr.sum('volume'), or max_duration= to limit the length of a frame"
+            )
         check_operator(self.op, "Aggregate")
         object.__setattr__(self, "limit", check_limit(self.limit, "Aggregate: limit"))
 

@@ -39,7 +39,7 @@ def native_panes(df: DataFrame, request: WindowQuery) -> DataFrame:
     chosen, sums = [*map(column, layout.by), pane_number(request).alias("pane")], []
     for j, accumulator in enumerate(request.accumulators):
         kinds = kinds_of(accumulator.aggregate, request.types)
-        columns = [name for name in islice(values, accumulator.aggregate.reads) if name is not None]
+        columns = [name for name in islice(values, accumulator.aggregate.reads) if isinstance(name, str)]
         names = [f"{wire.state(j)}{name}" for name in columns]
         numbers = _numbers(columns, kinds, accumulator)
         chosen += [number.alias(name) for number, name in zip(numbers, names, strict=True)]

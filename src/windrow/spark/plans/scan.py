@@ -21,6 +21,7 @@ from windrow.framing.query import FrameQuery, frames_table
 from windrow.predicates.parse import parse_predicate
 from windrow.rows.ordering import read_in_order
 from windrow.rows.query import Layout, Query, Reader, RowBatch
+from windrow.rows.roles import Condition
 from windrow.spark.failures import own_errors, plainly
 from windrow.spark.plans.chunks import Chunk, ChunkReader, cut_chunks, why_not_chunks
 from windrow.spark.plans.pieces import PIECES, reconciled
@@ -69,7 +70,12 @@ def layout_of(request: Query[Any], columns: Sequence[str], schema: pa.Schema) ->
     spelled = {name.lower(): name for name in columns}
     evaluate = {name: parse_predicate(text).compile(schema) for name, text in request.predicates.items()}
     attributes = {name: spelled[name.lower()] for name in request.attributes}
-    values = tuple(None if name is None else spelled[name.lower()] for name in request.values)
+    values = tuple(
+        parse_predicate(source.text).compile(schema)
+        if isinstance(source, Condition)
+        else source and spelled[source.lower()]
+        for source in request.values
+    )
     return Layout(request.on, request.by, evaluate, attributes, values, request.order_by)
 
 
@@ -78,12 +84,14 @@ def scan_source(source: ParquetSource, request: Query[Any]) -> ScanSource | str:
     names = {name.lower(): name for name in source.df.columns}
     if len(names) < len(source.df.columns):
         return "two columns differ only in letter case"
-    needed = [request.on, *request.by, *request.order_by, *request.attributes, *filter(None, request.values)]
+    needed = [request.on, *request.by, *request.order_by, *request.attributes]
+    needed += [source for source in request.values if isinstance(source, str)]
+    conditions = [source.text for source in request.values if isinstance(source, Condition)]
     try:
         settings = Settings.of(source.spark)
         footers = read_footers(source, settings)
         check_layout(source, footers)
-        for text in request.predicates.values():
+        for text in [*request.predicates.values(), *conditions]:
             if not isinstance(text, str):
                 return "the predicate is a Column, which only Spark can evaluate"
             needed += parse_predicate(text).compile(footers.schema).columns
@@ -124,7 +132,9 @@ def plan_scan(source: ParquetSource, request: FrameQuery) -> ScanPlan | str:
 def encoded_columns(request: FrameQuery, schema: pa.Schema) -> tuple[str, ...]:
     """Return the columns of text and binary values that only label rows: their codes are all that is needed."""
     labels = {label.column.lower() for label in request.label_columns.values()}
-    labels -= {name for text in request.predicates.values() for name in map(str.lower, _columns_in(text, schema))}
+    conditions = [source.text for source in request.values if isinstance(source, Condition)]
+    for text in (*request.predicates.values(), *conditions):
+        labels -= {*map(str.lower, _columns_in(text, schema))}
     types = {field.name: field.type for field in schema if field.name.lower() in labels}
     return tuple(name for name, kind in types.items() if pa.types.is_string(kind) or pa.types.is_binary(kind))
 

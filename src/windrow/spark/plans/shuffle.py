@@ -22,7 +22,7 @@ from windrow.rows import wire
 from windrow.rows.ordering import in_larger_tables, read_in_order, whole_instants
 from windrow.rows.query import Layout, Query, Reader
 from windrow.spark.failures import plainly
-from windrow.spark.resolve.columns import column
+from windrow.spark.resolve.columns import column, value_of
 from windrow.spark.resolve.predicates import condition
 
 
@@ -43,7 +43,7 @@ def select_rows(df: DataFrame, request: Query[Any], whole_as: str | None = None)
     chosen += [column(name).alias(at) for name, at in zip(request.order_by, layout.order_by, strict=True)]
     chosen += [condition(predicate).alias(wire.predicate(name)) for name, predicate in request.predicates.items()]
     chosen += [column(name).cast("double").alias(at) for name, at in layout.attributes.items()]
-    chosen += [column(name).alias(at) for name, at in values if name and at]
+    chosen += [value_of(source).alias(at) for source, at in values if source and isinstance(at, str)]
     chosen += [F.struct(*map(column, df.columns)).alias(whole_as)] if whole_as else []
     return df.select(*chosen), layout
 

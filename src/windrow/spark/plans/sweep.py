@@ -22,7 +22,8 @@ from windrow.rows import wire
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
 from windrow.rows.ordering import in_larger_tables
-from windrow.spark.resolve.columns import Columns, arrow_type, column
+from windrow.rows.roles import Condition
+from windrow.spark.resolve.columns import Columns, arrow_type, column, value_of
 from windrow.spark.resolve.fills import FillQuery, aggregate_fields
 from windrow.tuning import Tuning, current_tuning
 
@@ -140,11 +141,13 @@ def tag_sorted(layout: MergedLayout, number: str) -> Task:
 
 def aggregated(frames: DataFrame, source: DataFrame, query: FillQuery) -> DataFrame:
     """Return each frame with the aggregates of its rows."""
-    merged, columns, roles = MergedColumns(query), Columns(source), query.source
+    merged, roles = MergedColumns(query), query.source
+    source = _with_conditions(source, roles.values)
+    columns = Columns(source)
     ties = [merged.add(wire.tie(i), "source", columns.field(name, "order_by")) for i, name in enumerate(roles.order_by)]
     values = [
-        merged.add(wire.value(j), "source", columns.field(name, "agg")) if name else None
-        for j, name in enumerate(roles.values)
+        value and merged.add(wire.value(j), "source", columns.field(value, "agg"))
+        for j, value in enumerate(_materialised(roles.values))
     ]
     out = [merged.add(wire.column(i), "frames", field) for i, field in enumerate(frames.schema.fields)]
     schema = StructType([*frames.schema.fields, *aggregate_fields(source, roles)])
@@ -153,16 +156,28 @@ def aggregated(frames: DataFrame, source: DataFrame, query: FillQuery) -> DataFr
     return rows.mapInArrow(aggregate_sorted(MergedLayout.of(query, merged, out, schema), query, inputs), schema)
 
 
+def _materialised(values: Sequence[str | Condition | None]) -> list[str | None]:
+    """Return the columns that hold the inputs of the aggregates once conditions are columns, too."""
+    return [f"__windrow_condition_{j}" if isinstance(value, Condition) else value for j, value in enumerate(values)]
+
+
+def _with_conditions(source: DataFrame, values: Sequence[str | Condition | None]) -> DataFrame:
+    """Return the source with a column for each condition that an aggregate reads."""
+    both = zip(values, _materialised(values), strict=True)
+    conditions = [value_of(value).alias(str(name)) for value, name in both if isinstance(value, Condition)]
+    return source.select(*map(column, source.columns), *conditions) if conditions else source
+
+
 def aggregate_sorted(layout: MergedLayout, query: FillQuery, inputs: Sequence[str | None]) -> Task:
     """Return the function that aggregates per frame: a Spark task runs it over its sorted record batches."""
 
     def aggregate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        accumulators = query.source.accumulators
+        accumulators = query.accumulators
         at = dict(zip(layout.names, layout.out, strict=False))
         keys, start = [at[name] for name in query.frames.by], at[query.frames.start]
         summary = Summary(accumulators, layout.clock.dtype, keys, start, layout.tuning)
         for table, frames, batch in layout.read(batches):
-            done = summary.add(batch, frames.select(layout.out), read_values(accumulators, inputs, table))
+            done = summary.add(batch, frames.select(layout.out), read_values(accumulators, inputs, table, batch.on))
             yield from done.rename_columns(layout.names).to_batches()
         last = summary.finish()
         if last is not None:

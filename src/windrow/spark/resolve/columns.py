@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from pyspark.sql.types import StringType, StructField
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.errors import ColumnError, SpecError, TypeMismatchError, WindrowError, quoted
-from windrow.rows.roles import Roles
+from windrow.rows.roles import Condition, Roles
+from windrow.spark.resolve.predicates import check_condition, condition
 from windrow.spark.versions import to_arrow_type
 
 
@@ -26,10 +27,12 @@ def resolve_roles(
     agg: Mapping[str, AggregateFunction] | None,
     order_by: str | Sequence[str] | None,
     attributes: Mapping[str, str] | None = None,
+    analyse: Callable[[DataFrame, Any, str], None] | None = None,
 ) -> Roles:
     """Return the columns of a table by role, or raise an error that says what is wrong with the arguments.
 
-    `attributes` maps further columns that the query reads to the role to name in errors.
+    `attributes` maps further columns that the query reads to the role to name in errors. `analyse` checks a condition
+    against the table; by default, Spark's analyzer does.
     """
     columns = Columns(df)
     on = columns.find(on, "on")
@@ -41,6 +44,8 @@ def resolve_roles(
     for name, aggregate in aggregates.items():
         for column in aggregate.columns:
             columns.find(column, f"agg {name!r}")
+        if aggregate.condition is not None:
+            (analyse or check_condition)(df, aggregate.condition, f"agg {name!r}")
     aggregated = (column for aggregate in aggregates.values() for column in aggregate.columns)
     types = columns.arrow_types([on, *keys, *ties, *(attributes or {}), *aggregated])
     check_keys(types, keys)
@@ -180,3 +185,8 @@ def column(name: str) -> Column:
     """Return a column by its literal name, including dots and backticks."""
     escaped = name.replace("`", "``")
     return F.col(f"`{escaped}`")
+
+
+def value_of(source: str | Condition) -> Column:
+    """Return an input of an aggregate: a column, or the truth of a condition."""
+    return condition(source.text) if isinstance(source, Condition) else column(source)

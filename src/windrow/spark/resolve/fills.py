@@ -20,7 +20,8 @@ from pyspark.sql.types import (
 )
 
 from windrow.aggregates import AggregateFunction
-from windrow.errors import SpecError, TypeMismatchError
+from windrow.aggregates.engine.accumulator import Accumulator
+from windrow.errors import SpecError, TypeMismatchError, UnsupportedError
 from windrow.rows.clock import Clock
 from windrow.rows.roles import Roles
 from windrow.spark.resolve.columns import Columns, arrow_type, check_distinct, resolve_roles
@@ -59,6 +60,11 @@ class FillQuery:
         return self.source.agg
 
     @property
+    def accumulators(self) -> list[Accumulator]:
+        """One accumulator per aggregate, on the common clock."""
+        return [Accumulator.of(aggregate, self.source.types, self.clock) for aggregate in self.agg.values()]
+
+    @property
     def clock(self) -> Clock:
         """The clock of `on`, `start` and `end`."""
         return Clock.of(arrow_type(StructField(self.source.on, self.time), self.source.on), self.source.on)
@@ -87,6 +93,16 @@ def resolve_fill(
     result_side.arrow_types(result_side.names)
     _ = roles.accumulators
     return _with_common_types(frames, source, roles, frame_roles)
+
+
+def refuse_carrying(query: FillQuery) -> None:
+    """Reject aggregates that carry in values from before a frame, whose rows a stream has released by then."""
+    for name, accumulator in zip(query.agg, query.accumulators, strict=True):
+        if accumulator.carries:
+            raise UnsupportedError(
+                f"agg {name!r}: carry=True requires tables, because a stream releases the rows before a frame; omit "
+                "carry, or fill a table of frames from a table"
+            )
 
 
 def _with_common_types(frames: DataFrame, source: DataFrame, roles: Roles, frame_roles: FrameRoles) -> FillQuery:

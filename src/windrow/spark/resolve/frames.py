@@ -41,7 +41,7 @@ def resolve(
             check_compiles(part.aggregate)
     labels = {label.column: type(part).__name__ for part in scheme.conjuncts for label in part.label_columns.values()}
     numbers = {name: type(part).__name__ for part in scheme.conjuncts for name in part.attributes}
-    roles = resolve_roles(df, on, by, agg, order_by, {**numbers, **labels})
+    roles = resolve_roles(df, on, by, agg, order_by, {**numbers, **labels}, analyse)
     check_collations(df, list(labels), "Change")
     request = FrameQuery(scheme, roles)
     scheme.check(request.clock, request.types)

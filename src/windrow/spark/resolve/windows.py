@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,14 +33,16 @@ def resolve_windows(
     only_changed: bool,
     using: Any = AUTO,
     sorts: bool = True,
+    analyse: Callable[[DataFrame, Any, str], None] | None = None,
 ) -> tuple[WindowQuery, tuple[str, ...]]:
     """Return the query for windows and the reasons for how its aggregates are stored, or raise an error.
 
-    Without `sorts`, no synopsis is chosen, because synopses need rows in order.
+    Without `sorts`, no synopsis is chosen, because synopses need rows in order. `analyse` checks conditions, instead of
+    Spark's analyzer.
     """
     for option, value in (("empty", empty), ("only_changed", only_changed)):
         check_switch(value, option)
-    roles = resolve_roles(df, on, by, agg, order_by)
+    roles = resolve_roles(df, on, by, agg, order_by, analyse=analyse)
     requested = named_synopses(using, roles.agg)
     synopses = {name: keep for name, keep in requested.items() if keep is not None}
     options = WindowOptions(*named_windows(windows), empty, only_changed, synopses)

@@ -148,7 +148,7 @@ def windows_handler() -> type[TableHandler]:
         window = make_window(call.options["length"], call.options.get("every"), "length")
         query, _ = resolve_windows(
             table, window, call.on, call.by, call.agg, call.order_by,
-            empty=False, only_changed=False, using=_using(call.options),
+            empty=False, only_changed=False, using=_using(call.options), analyse=check_predicate,
         )  # fmt: skip
         return query, windows_schema(table, query)
 

@@ -15,6 +15,7 @@ from pyspark.sql.udtf import SelectedColumn
 
 from windrow.rows import wire
 from windrow.rows.query import Layout, Query
+from windrow.rows.roles import Condition
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,14 @@ def select_rows(request: Query[Any]) -> tuple[tuple[Selected, ...], Layout]:
 
 
 def _values(request: Query[Any], layout: Layout, strict: frozenset[str]) -> Iterator[Selected]:
-    """Select the columns of the aggregates, the first of which label the rows."""
-    for j, (name, at) in enumerate(zip(request.values, layout.values, strict=True)):
-        if name and at:
-            value = _as_is(name, at, request.types[name])
+    """Select the inputs of the aggregates, the first of which label the rows."""
+    for j, (source, at) in enumerate(zip(request.values, layout.values, strict=True)):
+        if isinstance(source, Condition):
+            yield _condition(source.text, str(at), strict=False)
+        elif source:
+            value = _as_is(source, str(at), request.types[source])
             is_label = j < len(request.label_columns) and list(request.label_columns)[j] in strict
-            yield replace(value, expression=_unless_missing(name, value)) if is_label else value
+            yield replace(value, expression=_unless_missing(source, value)) if is_label else value
 
 
 def quoted(name: str) -> str:

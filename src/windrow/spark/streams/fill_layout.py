@@ -52,7 +52,7 @@ class FillLayout:
         plan = FillPlan(
             query.clock,
             tuple(arrow_type(StructField(wire.key(i), kind), "by") for i, kind in enumerate(query.key_types)),
-            tuple(query.source.accumulators),
+            tuple(query.accumulators),
             tuple(wire.value(j) if name else None for j, name in enumerate(query.source.values)),
             tuple(wire.tie(i) for i in range(len(query.source.order_by))),
             () if query.agg else tuple(wire_names(source, query)),

@@ -29,7 +29,7 @@ from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.rows import wire
 from windrow.rows.waiting import MemoryShelf
 from windrow.spark.failures import plain_errors
-from windrow.spark.resolve.columns import Columns, column
+from windrow.spark.resolve.columns import column, value_of
 from windrow.spark.resolve.fills import FRAME_NEEDS, FillQuery
 from windrow.spark.streams.buckets import BucketState, check_state_store, in_buckets, out_of_buckets
 from windrow.spark.streams.fill_checks import check_sides
@@ -100,7 +100,7 @@ def _without_known_at(df: DataFrame) -> DataFrame:
 
 def _packed_rows(source: DataFrame, query: FillQuery, buckets: int | None, nulls_on: str) -> DataFrame:
     """Pack rows and send them to their buckets."""
-    roles, columns = query.source, Columns(source)
+    roles = query.source
     selected = {} if query.agg else dict(zip(wire_names(source, query), map(column, source.columns), strict=True))
     selected |= {
         wire.key(i): column(name).cast(kind)
@@ -108,7 +108,7 @@ def _packed_rows(source: DataFrame, query: FillQuery, buckets: int | None, nulls
     }
     selected[wire.ON] = column(roles.on).cast(query.time)
     selected |= {wire.tie(i): column(name) for i, name in enumerate(roles.order_by)}
-    selected |= {wire.value(j): column(columns.find(name, "agg")) for j, name in enumerate(roles.values) if name}
+    selected |= {wire.value(j): value_of(value) for j, value in enumerate(roles.values) if value}
     rows = source.select(*(value.alias(name) for name, value in selected.items()))
     required = {wire.ON: roles.on, **{wire.key(i): name for i, name in enumerate(roles.by)}}
     keys = [*map(F.col, wire.keys(len(roles.by)))]

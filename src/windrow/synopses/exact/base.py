@@ -64,6 +64,8 @@ class ExactSynopsis(Synopsis):
     @classmethod
     def why_not(cls, aggregate: AggregateFunction, retention: Retention, accuracy: Accuracy = EXACT) -> str | None:
         """Return why this synopsis does not apply: the aggregate reads several columns, or its state is not numeric."""
+        if aggregate.timed:
+            return f"it stores values without the time for which they hold, which {aggregate!r} needs"
         if aggregate.reads > 1:
             return f"it stores single numbers, but {aggregate!r} reads {aggregate.reads} columns"
         if aggregate.form != "numbers":
