@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import windrow as wr
+from fill_streams import Story, filled, members, plan_for, stories
 from fuzz.over_time import over_time
 from streams import FEWER
 from windrow.aggregates.base import name_of
@@ -24,6 +26,7 @@ from windrow.aggregates.over_time.clock import PlainClock
 from windrow.aggregates.text import as_aggregate
 from windrow.filling.sweep import Summary, SweepBatch
 from windrow.framing.parallel.in_process import Case
+from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.predicates.parse import parse_predicate
 from windrow.rows.clock import Clock
 from windrow.rows.ordering import read_in_order
@@ -159,11 +162,12 @@ def test_without_values_all_are_null_and_without_time_only_the_mean() -> None:
 
 SCHEMES = (
     wr.Threshold("x > 0"),
-    wr.Threshold("y < 2", min_count=2),
     wr.Threshold("y > 0", segments=True, min_count=2),
     wr.Delta({"y": 1.0}, min_count=2),
-    wr.Boundary({"y": 2.0}),
-    wr.Gap(3),
+    pytest.param(wr.Threshold("y < 2", min_count=2), marks=pytest.mark.long),
+    pytest.param(wr.Boundary({"y": 2.0}), marks=pytest.mark.long),
+    pytest.param(wr.DoubleBoundary({"y": 2.0}), marks=pytest.mark.long),
+    pytest.param(wr.Gap(3), marks=pytest.mark.long),
 )
 
 
@@ -200,6 +204,22 @@ def check_frames(frames: pa.Table, table: pa.Table, agg: dict[str, OverTime], sc
             assert_close(frame[name], by_definition(aggregate, *pairs, frame["start"], frame["end"]), (name, frame))
 
 
+def check_stream(case: Case, whole: pa.Table, marks: list[int], names: list[str]) -> None:
+    """Compare with the frames of a stream that is saved and loaded at each watermark."""
+    plan = StreamPlan(case.request, case.layout)
+    bucket, tables, before = StreamFramer(plan, MemoryShelf()), [], -2
+    for mark in [*marks, 1000]:
+        on = pc.field("t")
+        tables += bucket.step([case.table.filter((on > before) & (on <= mark))], mark)[0]
+        bucket, before = StreamFramer.load(plan, bucket.shelf, bucket.save()), mark
+    found = [row for table in [*tables, *bucket.finish()] for row in table.to_pylist()]
+    found.sort(key=lambda row: (row["g"], row["frame"]))
+    for mine, theirs in zip(whole.to_pylist(), found, strict=True):
+        assert [theirs[name] for name in ("g", "start", "end")] == [mine[name] for name in ("g", "start", "end")]
+        for name in names:
+            assert_close(theirs[name], mine[name], (name, mine))
+
+
 @pytest.mark.parametrize("scheme", SCHEMES, ids=repr)
 @FEWER
 @given(table=tables(), agg=st.lists(aggregates(), min_size=1, max_size=3), data=st.data())
@@ -210,6 +230,7 @@ def test_frames_however_rows_are_cut(scheme: wr.Scheme, table: pa.Table, agg: An
     whole = case.whole()
     check_frames(whole, table, named, scheme)
     upto = sorted(data.draw(st.sets(st.integers(-1, 40), max_size=4)))
+    check_stream(case, whole, upto, [*named])
     cuts = cuts_at(sorted(data.draw(st.sets(st.tuples(st.sampled_from("ab"), st.integers(0, 30)), max_size=3))))
     ways = (case.whole(batch=3), case.chunks(upto, batch=4), case.chunks(upto, buckets=2), case.ranges(cuts, batch=5))
     for other in ways:
@@ -271,15 +292,32 @@ def test_filled_frames(frames: Any, rows: Any, agg: list[OverTime], cuts: list[i
             assert_close(row[f"aggregate{j}"], wanted, (aggregate, frames[row["frame"]], mine))
 
 
+@FEWER
+@given(story=stories(), hold=st.sampled_from((None, 0, 3)))
+def test_frames_filled_from_a_stream(story: Story, hold: int | None) -> None:
+    agg: dict[str, OverTime] = {
+        "mean": wr.time_mean("v", max_hold=hold),
+        "line": wr.integral("v", method="linear", max_hold=hold),
+        "time": wr.duration(max_hold=hold),
+    }
+    found, _ = filled(story, plan_for(story, agg))
+    assert len(found) == len(story.frames)
+    for row in found:
+        start, end = story.frames[row["by0"], row["c0"]]
+        own = [(u.on, u.v) for u in members(story, row["by0"], (start, end))]
+        for j, aggregate in enumerate(agg.values()):
+            assert_close(row[f"aggregate{j}"], by_definition(aggregate, own, [], start, end), (aggregate, own))
+
+
 # Windows.
 
 WINDOWS = (
-    wr.Tumbling(5),
     wr.Sliding(7, every=3),
-    wr.Sliding(6, every=6, emit=2),
     wr.Landmark(4),
     wr.Rows(4, every=2),
-    wr.DistinctTimes(3, every=2),
+    pytest.param(wr.Tumbling(5), marks=pytest.mark.long),
+    pytest.param(wr.Sliding(6, every=6, emit=2), marks=pytest.mark.long),
+    pytest.param(wr.DistinctTimes(3, every=2), marks=pytest.mark.long),
 )
 
 
