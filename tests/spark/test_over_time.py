@@ -45,7 +45,7 @@ def readings(spark: SparkSession) -> DataFrame:
 
 
 def seconds(instant: datetime) -> int:
-    return round((instant.replace(tzinfo=UTC) - BEGIN).total_seconds())
+    return round((instant.astimezone(UTC) - BEGIN).total_seconds())
 
 
 def wanted(aggregate: OverTime, group: str, start: int, end: int, *, closed: bool) -> float | None:
