@@ -26,6 +26,7 @@ import pyarrow as pa
 from windrow.aggregates import AggregateFunction
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.aggregates.engine.states import States
+from windrow.aggregates.over_time.clock import Extents
 from windrow.arrays import Array, Values
 from windrow.errors import SpecError, UnsupportedError, quoted
 from windrow.framing.fragments import COUNT, FRAGMENT, START, FragmentFramer, Fragments, fragment_numbers
@@ -153,8 +154,10 @@ class ScheduledFramer(FragmentFramer):
             ]
         pieces = records.group.size + np.arange(cuts.record.size)
         fragments = self._fragments(records.group.size, cuts)
+        extents = Extents(records.start[cuts.record], cuts.end)
         results = [
-            accumulator.finish(each.take(pieces)) for accumulator, each in zip(self.accumulators, states, strict=False)
+            accumulator.finish(each.take(pieces), extents)
+            for accumulator, each in zip(self.accumulators, states, strict=False)
         ]
         base = np.where(fragments.seen > 0, fragments.numbers[:, 1], 0) - cuts.many
         results.append(pa.array(base[cuts.record] + cuts.order))

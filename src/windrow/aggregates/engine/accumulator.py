@@ -187,7 +187,8 @@ class Accumulator:
 
     def finish(self, states: States, extents: Extents | None = None) -> pa.Array:
         """Return the results of all states; aggregates over time need the extents of their frames."""
-        if isinstance(self.aggregate, OverTime):
+        if isinstance(self.aggregate, OverTime) and len(states):
+            assert extents is not None
             states = replace(states, numbers=self.aggregate.within(states.numbers, extents))
         if self.integral:
             self.aggregate.check(states.numbers)

@@ -185,20 +185,20 @@ class OverTime(AggregateFunction):
         """Return the values of rows together with their `on`."""
         return values._replace(numbers=np.column_stack([values.numbers, *self._split(on)]))
 
-    def within(self, numbers: Array, extents: Extents | None) -> Array:
+    def within(self, numbers: Array, extents: Extents) -> Array:
         """Return states that include the time up to the end of their extents and the values carried in.
 
-        In place of the area, they have the result. Without extents, a state ends with its last row.
+        In place of the area, they have the result.
         """
         s = numbers.copy()
         has_rows = s[:, N] > 0
         if self.method == "linear":
             s[:, AREA] += _areas(s[:, LAST_X], s[:, LEFT]) / 2
-        elif extents is not None:
+        else:
             high, low = self._split(extents.end)
             held = np.minimum(self._apart(s[:, LAST], s[:, LAST + 1], high, low), self.hold)
             _extend(s, np.where(has_rows, held, 0.0), LAST_X)
-        if self.carry and extents is not None:
+        if self.carry:
             _extend(s, self._carried_time(s, has_rows, extents), CARRIED + 3)
         s[:, [AREA, TIME]] /= self.clock.steps_per_unit
         s[:, AREA] = self.result(s[:, AREA], s[:, TIME])
@@ -252,7 +252,8 @@ class OverTime(AggregateFunction):
         states = accumulator.empty(1)
         slots = np.zeros((instants.size, 1), np.int64)
         accumulator.accumulate(states, slots, accumulator.with_on(read, instants))
-        return accumulator.finish(states)[0].as_py()
+        bounds = (instants[:1], instants[-1:]) if instants.size else (np.zeros(1, instants.dtype),) * 2
+        return accumulator.finish(states, Extents(*bounds))[0].as_py()
 
 
 def _areas(x: Array, time: Array) -> Array:
