@@ -33,6 +33,8 @@ def aggregates_of(texts: Sequence[str] | None) -> dict[str, AggregateFunction]:
 
     >>> aggregates_of(["cars=sum(volume)", "n=count()", "fast=quantile(speed, 0.9)"])
     {'cars': sum('volume'), 'n': count(), 'fast': quantile('speed', 0.9)}
+    >>> aggregates_of(["usual=time_mean(speed, max_hold=5 minutes)", "slow=time_in(speed < 40)"])
+    {'usual': time_mean('speed', max_hold='5 minutes'), 'slow': time_in('speed < 40')}
     """
     calls: dict[str, str] = {}
     for text in texts or ():
