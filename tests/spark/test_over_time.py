@@ -120,7 +120,7 @@ def test_streams(spark: SparkSession, readings: DataFrame, tmp_path: Path) -> No
 
 
 def test_sql_takes_options_by_name(spark: SparkSession, readings: DataFrame) -> None:
-    wr.register(spark)
+    wr.register_sql(spark)
     readings.createOrReplaceTempView("held_readings")
     texts = {
         "usual": "time_mean(x, max_hold=90 seconds)",
