@@ -22,9 +22,9 @@ from windrow.filling.filler import Filler
 from windrow.filling.plan import FillPlan
 from windrow.framing.query import FrameQuery
 from windrow.framing.stream import StreamFramer, StreamPlan
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.rows.query import Layout
 from windrow.rows.roles import Roles
-from windrow.rows.waiting import MemoryShelf
 
 CLEAR = 150_000
 REPORT = "report, 2012:"

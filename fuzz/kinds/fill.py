@@ -16,9 +16,9 @@ from windrow.arrays import ALL_VALID, Values
 from windrow.filling.filler import Filler
 from windrow.filling.plan import FillPlan
 from windrow.filling.sweep import Summary, SweepBatch, Tagger
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.rows.clock import Clock
 from windrow.rows.groups import Directory
-from windrow.rows.waiting import MemoryShelf
 
 AGG = ("count", "count v", "sum v", "first v", "last v", "max v", "mean v")
 COLUMNS = ("by0", "number", "start", "end", "fragment", "final", "c0", "c1", "c2", "c3")

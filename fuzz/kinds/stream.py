@@ -18,7 +18,7 @@ from fuzz.sliding import run as run_windows
 from fuzz.tables import dictionaries
 from windrow.errors import UnsupportedError, WindrowError
 from windrow.framing.stream import StreamFramer, StreamPlan
-from windrow.rows.waiting import MemoryShelf
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.windows.stream import SlidePlan, StreamSlider
 
 CLOCKS = ("bigint", "timestamp", "timestamp")

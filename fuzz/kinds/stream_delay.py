@@ -16,7 +16,7 @@ from fuzz.tables import dictionaries
 from windrow.errors import UnsupportedError
 from windrow.framing.schedule import check_schedule
 from windrow.framing.stream import StreamFramer, StreamPlan
-from windrow.rows.waiting import MemoryShelf
+from windrow.rows.buffers.waiting import MemoryShelf
 
 
 class OwnOrder:

@@ -31,10 +31,10 @@ from windrow.framing.parallel.seams import Seams
 from windrow.framing.query import FrameQuery, frames_table
 from windrow.framing.state import pack_frames, pack_state
 from windrow.framing.stream import StreamFramer, StreamPlan
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.rows.clock import Clock
 from windrow.rows.query import Layout, Reader
 from windrow.rows.roles import Roles
-from windrow.rows.waiting import MemoryShelf
 from windrow.testing import example_aggregate
 
 GROWN = [kind for kind in BUILTIN if kind.form != "numbers" or kind.reads > 1]

@@ -31,10 +31,10 @@ from windrow.framing.parallel.seams import Seams
 from windrow.framing.query import FrameQuery
 from windrow.framing.state import pack_frames, pack_state
 from windrow.framing.stream import StreamFramer, StreamPlan
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.rows.clock import Clock
 from windrow.rows.query import Layout, Reader
 from windrow.rows.roles import Roles
-from windrow.rows.waiting import MemoryShelf
 from windrow.windows.ranges import combined
 from windrow.windows.specs import Shape
 from windrow.windows.stream import StreamSlider

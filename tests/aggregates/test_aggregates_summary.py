@@ -18,7 +18,7 @@ from windrow.errors import DataError, SpecError
 from windrow.filling.filler import Filler
 from windrow.filling.sweep import Summary, SweepBatch
 from windrow.framing.parallel.in_process import Case
-from windrow.rows.waiting import MemoryShelf
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.windows import Tumbling
 from windrow.windows.stream import StreamSlider
 

@@ -28,11 +28,11 @@ from windrow.filling.sweep import Summary, SweepBatch
 from windrow.framing.parallel.in_process import Case
 from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.predicates.parse import parse_predicate
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.rows.clock import Clock
 from windrow.rows.ordering import read_in_order
 from windrow.rows.query import Layout, Reader
 from windrow.rows.roles import Condition, Roles
-from windrow.rows.waiting import MemoryShelf
 from windrow.windows import Keep
 from windrow.windows.in_order import WindowsInOrder
 from windrow.windows.query import WindowOptions, WindowQuery

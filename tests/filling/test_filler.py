@@ -31,7 +31,7 @@ from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.errors import SourceError
 from windrow.filling import codec
 from windrow.filling.filler import Filler
-from windrow.rows.waiting import MemoryShelf
+from windrow.rows.buffers.waiting import MemoryShelf
 
 
 @pytest.mark.parametrize("sides", [{}, {"frames_are_table": True}, {"rows_are_table": True}], ids=str)

@@ -11,7 +11,7 @@ import windrow as wr
 from fragment_tables import SCHEMA, framings, pieces_of, rows_of, table_of, whole
 from windrow.errors import SourceError
 from windrow.framing.assembly import KIND, Assembly, put_together
-from windrow.rows.waiting import MemoryShelf
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.state.arrow import save_tables
 
 

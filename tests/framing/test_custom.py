@@ -21,7 +21,7 @@ from windrow.framing.parallel.in_process import Case
 from windrow.framing.snapshot import Snapshot
 from windrow.framing.state import pack_state
 from windrow.framing.stream import StreamFramer
-from windrow.rows.waiting import MemoryShelf
+from windrow.rows.buffers.waiting import MemoryShelf
 
 
 def case(scheme: wr.Scheme, x: list[float], **options: Any) -> Case:

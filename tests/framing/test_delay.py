@@ -17,8 +17,8 @@ import windrow as wr
 from frame_streams import arrivals, assembled, close, each_scheme, framed, pieces, plan_for, tuples
 from streams import FEWER
 from windrow.framing.stream import StreamFramer, StreamPlan
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.rows.clock import LARGEST, Clock
-from windrow.rows.waiting import MemoryShelf
 from windrow.windows.stream import StreamSlider
 
 

@@ -13,7 +13,7 @@ import windrow as wr
 from frame_streams import arrivals, close, each_scheme, framed, plan_for, tuples
 from streams import FEWER
 from windrow.framing.stream import StreamFramer, StreamPlan
-from windrow.rows.waiting import MemoryShelf
+from windrow.rows.buffers.waiting import MemoryShelf
 
 IDLE = 1_000
 

@@ -19,9 +19,9 @@ from streams import FEWER
 from windrow.filling.filler import Filler
 from windrow.framing.snapshot import Snapshot
 from windrow.framing.stream import StreamFramer, StreamPlan
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.rows.group_store import hashes_of
 from windrow.rows.groups import Directory
-from windrow.rows.waiting import MemoryShelf
 from windrow.state.arrow import save_tables, saved_tables
 from windrow.windows import DistinctTimes, Rows, Sliding, Window
 from windrow.windows.stream import SlidePlan, StreamSlider

@@ -13,7 +13,7 @@ import windrow as wr
 from frame_streams import arrivals, each_scheme, framed, plan_for, tuples
 from streams import FEWER
 from windrow.framing.stream import StreamFramer
-from windrow.rows.waiting import MemoryShelf
+from windrow.rows.buffers.waiting import MemoryShelf
 
 
 def is_progress(row: dict[str, Any]) -> bool:

@@ -20,7 +20,7 @@ from windrow.framing.schedule import cells, check_schedule
 from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.framing.theory.brute_force import final_frames, settle_nulls
 from windrow.framing.theory.local import StreamRow
-from windrow.rows.waiting import MemoryShelf
+from windrow.rows.buffers.waiting import MemoryShelf
 
 
 def scheduled(scheme: wr.Scheme, every: int, **options: Any) -> StreamPlan:

@@ -24,7 +24,7 @@ from frame_streams import (
 from streams import FEWER
 from windrow.errors import SourceError
 from windrow.framing.stream import StreamFramer, StreamPlan
-from windrow.rows.waiting import MemoryShelf
+from windrow.rows.buffers.waiting import MemoryShelf
 
 
 @each_scheme

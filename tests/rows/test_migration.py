@@ -17,9 +17,9 @@ from windrow.framing.migration import OldBucket, first_share, furthest, read_lab
 from windrow.framing.query import FrameQuery
 from windrow.framing.schemes import SCHEMES
 from windrow.framing.stream import StreamPlan
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.rows.query import Layout
 from windrow.rows.roles import Roles
-from windrow.rows.waiting import MemoryShelf
 
 each_scheme = pytest.mark.parametrize("kind", SCHEMES, ids=lambda kind: kind.__name__)
 

@@ -27,8 +27,8 @@ from windrow.errors import SourceError
 from windrow.filling.filler import Filler
 from windrow.framing.snapshot import Snapshot
 from windrow.framing.stream import StreamFramer
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.rows.group_store import KIND as GROUPS
-from windrow.rows.waiting import MemoryShelf
 from windrow.state.arrow import save_tables, saved_tables
 from windrow.state.header import kind_of, seal, unseal
 from windrow.synopses import Retention, TwoStacks

@@ -11,8 +11,8 @@ import windrow as wr
 from windrow.aggregates.engine.accumulator import Accumulator
 from windrow.filling.filler import Filler
 from windrow.filling.plan import FillPlan
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.rows.clock import Clock
-from windrow.rows.waiting import MemoryShelf
 
 CLOCK = Clock.of(pa.int64(), "on")
 

@@ -16,10 +16,10 @@ from streams import TYPES, Sample, samples
 from windrow.framing.query import FrameQuery, frames_table
 from windrow.framing.schemes import SCHEMES
 from windrow.framing.stream import StreamFramer, StreamPlan
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.rows.clock import LARGEST
 from windrow.rows.query import Layout, Reader
 from windrow.rows.roles import Roles
-from windrow.rows.waiting import MemoryShelf
 
 AGG = {"n": wr.count("v"), "first": wr.first("v"), "last": wr.last("v"), "sum": wr.sum("v"), "spread": wr.variance("v")}
 

@@ -18,7 +18,7 @@ from frame_streams import plan_for, tuples
 from windrow.filling.filler import Filler
 from windrow.framing.assembly import Assembly
 from windrow.framing.stream import StreamFramer
-from windrow.rows.waiting import ROWS, MemoryShelf, piece_of
+from windrow.rows.buffers.waiting import ROWS, MemoryShelf, piece_of
 from windrow.state.arrow import save_tables
 from windrow.synopses import SYNOPSES, Accuracy, BernoulliSample, Retention, Synopsis
 from windrow.windows import DistinctTimes, Rows, Sliding, Tumbling

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 import windrow as wr
 from streams import Span, Trail
 from windrow.aggregates.engine.accumulator import Accumulator
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.rows.clock import Clock
 from windrow.rows.ordering import read_in_order
 from windrow.rows.query import Layout, Reader
 from windrow.rows.roles import Roles
-from windrow.rows.waiting import MemoryShelf
 from windrow.windows import DistinctTimes, Landmark, Rows, Sliding, Window
 from windrow.windows.gather import Gatherer
 from windrow.windows.query import WindowOptions, WindowQuery

@@ -12,11 +12,11 @@ import pytest
 
 import windrow as wr
 from windrow.errors import DataError, SpecError
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.rows.clock import LARGEST, Clock
 from windrow.rows.ordering import read_in_order
 from windrow.rows.query import Layout, Reader
 from windrow.rows.roles import Roles
-from windrow.rows.waiting import MemoryShelf
 from windrow.windows.changes import Changes
 from windrow.windows.gather import Gatherer, pane_numbers
 from windrow.windows.query import WindowOptions, WindowQuery

@@ -45,10 +45,10 @@ from windows_by_definition import (
     windows_kept,
 )
 from windrow.errors import DataError, SourceError, SpecError, UnsupportedError
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.rows.clock import Clock
 from windrow.rows.query import Layout, Reader
 from windrow.rows.roles import Roles
-from windrow.rows.waiting import MemoryShelf
 from windrow.windows import DistinctTimes, Landmark, Rows, Sliding, Tumbling, Window
 from windrow.windows.gather import Gatherer
 from windrow.windows.pane_table import panes_schema, panes_table

@@ -17,7 +17,7 @@ from windrow.filling.held import BufferStats, Held
 from windrow.filling.open_frames import Spans
 from windrow.filling.plan import FillPlan
 from windrow.filling.sweep import Placed
-from windrow.rows.waiting import Shelf
+from windrow.rows.buffers.waiting import Shelf
 from windrow.state.arrow import about_of, check_state, columns_of, described, fields_of, save_tables, saved_tables
 from windrow.state.checks import check_indices, check_that, reading
 

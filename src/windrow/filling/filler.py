@@ -20,9 +20,9 @@ from windrow.filling.held import Held, ReadPiece
 from windrow.filling.open_frames import Spans
 from windrow.filling.plan import FillPlan
 from windrow.filling.sweep import Indices, Pairs, Placed, pairs_of
+from windrow.rows.buffers.waiting import Shelf
 from windrow.rows.clock import LARGEST
 from windrow.rows.ordering import sorted_as_spark
-from windrow.rows.waiting import Shelf
 
 
 @dataclass

@@ -40,8 +40,8 @@ from windrow.arrays import Array
 from windrow.filling.open_frames import OpenFrames
 from windrow.filling.plan import FillPlan
 from windrow.filling.sweep import Indices, Placed
+from windrow.rows.buffers.waiting import Shelf, TimedShelf, Waiting
 from windrow.rows.groups import Directory
-from windrow.rows.waiting import Shelf, TimedShelf, Waiting
 
 
 @dataclass

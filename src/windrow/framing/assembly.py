@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 
 from windrow.errors import DataError, SourceError
 from windrow.rows import wire
+from windrow.rows.buffers.waiting import Shelf
 from windrow.rows.clock import Clock
 from windrow.rows.group_store import DUE, GONE, HASH, NO_EVENT, Entries, GroupStore, follow, hashes_of
 from windrow.rows.groups import Directory
-from windrow.rows.waiting import Shelf
 from windrow.state.arrow import about_of, check_state, described, save_tables, saved_tables
 from windrow.state.checks import reading
 from windrow.tuning import Tuning, current_tuning

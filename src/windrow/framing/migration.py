@@ -16,9 +16,9 @@ import pyarrow as pa
 from windrow.errors import SourceError, SpecError
 from windrow.framing.stream import StreamFramer
 from windrow.rows import wire
+from windrow.rows.buffers.waiting import Shelf, piece_of
 from windrow.rows.group_store import Codes, Entries, GroupStore
 from windrow.rows.groups import Directory
-from windrow.rows.waiting import Shelf, piece_of
 from windrow.state.arrow import about_of, check_plan, described, save_tables, saved_tables
 from windrow.state.checks import check_that, reading
 

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from windrow.framing.records import OPEN
 from windrow.framing.stream import KIND, VERSION
 from windrow.rows import wire
+from windrow.rows.buffers.waiting import Shelf, piece_of
 from windrow.rows.clock import Clock
 from windrow.rows.group_store import GroupStore
 from windrow.rows.groups import Directory
-from windrow.rows.waiting import Shelf, piece_of
 from windrow.state.arrow import about_of, saved_tables
 from windrow.state.checks import check_version, reading
 

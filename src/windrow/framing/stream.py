@@ -27,13 +27,13 @@ from windrow.framing.state import pack_entries, unpack_entries
 from windrow.rows import wire
 from windrow.rows.arrivals import Arrivals
 from windrow.rows.bucket_plan import BucketPlan
+from windrow.rows.buffers.waiting import Shelf
 from windrow.rows.clock import LARGEST
 from windrow.rows.group_store import NO_EVENT, Codes, Entries
 from windrow.rows.groups import Directory
 from windrow.rows.memory import Memory
 from windrow.rows.ordering import read_in_order
 from windrow.rows.query import Reader
-from windrow.rows.waiting import Shelf
 from windrow.state.checks import reading
 
 VERSION = 3

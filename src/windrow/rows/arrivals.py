@@ -1,6 +1,7 @@
 """The arriving rows of a stream in one bucket of groups: late rows, rows that wait, and due rows.
 
-Rows wait for the watermark, or for newer rows of their own group (`rows/own_order.py`). In an ordered stream, none do.
+Rows wait for the watermark, or for newer rows of their own group (`buffers/own_order.py`). In an ordered stream, none
+do.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.rows.own_order import OwnOrder
+from windrow.rows.buffers.own_order import OwnOrder
+from windrow.rows.buffers.waiting import Shelf, TimedShelf
 from windrow.rows.query import Reader, RowBatch
-from windrow.rows.waiting import Shelf, TimedShelf
 
 WHOLE = "whole"
 """The column that holds the whole row if late rows are returned; it is never buffered."""

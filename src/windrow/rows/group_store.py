@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.rows import wire
+from windrow.rows.buffers.waiting import Shelf
 from windrow.rows.groups import Directory
-from windrow.rows.waiting import Shelf
 from windrow.state.arrow import save_tables, saved_tables
 from windrow.state.checks import check_indices, check_that, reading
 from windrow.tuning import Tuning, current_tuning

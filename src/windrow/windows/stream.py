@@ -18,11 +18,11 @@ from windrow.aggregates.over_time.carrying import NOTHING
 from windrow.rows import wire
 from windrow.rows.arrivals import Arrivals
 from windrow.rows.bucket_plan import BucketPlan
+from windrow.rows.buffers.waiting import Shelf
 from windrow.rows.group_store import DUE, NO_EVENT, Codes, Entries, follow
 from windrow.rows.memory import Memory
 from windrow.rows.ordering import read_in_order
 from windrow.rows.query import Reader
-from windrow.rows.waiting import Shelf
 from windrow.state.checks import check_that, reading
 from windrow.windows.gather import Gatherer
 from windrow.windows.query import WindowQuery

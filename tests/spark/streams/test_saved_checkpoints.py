@@ -20,7 +20,7 @@ from sweeps import sweep
 from windrow.errors import SourceError
 from windrow.filling.filler import Filler
 from windrow.framing.stream import StreamFramer
-from windrow.rows.waiting import MemoryShelf
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.spark.streams.saved import FILLING, FRAMING, SLIDING, buckets_of
 from windrow.state.arrow import about_of, save_tables, saved_tables
 from windrow.windows.stream import StreamSlider

@@ -37,6 +37,7 @@ from windrow.framing.records import (
 )
 from windrow.framing.schemes.fields import rounded_fields
 from windrow.framing.schemes.rules.limits import Limits, is_full, qualifies
+from windrow.jit import INLINED
 
 Rule = Callable[..., Any]
 STAY, REPORT, DISCARD = 0, 1, 2
@@ -161,11 +162,7 @@ def _operator(opens: Any, updates: Any, verdict: Any) -> Any:
                     outcome = REPORT
                 else:
                     outcome = verdict(rows[i], states[g], frames[k])
-                    if outcome == STAY and is_full(records, k, t, limits):
-                        records.complete[k] = False
-                        outcome = REPORT
-                if outcome == REPORT and not qualifies(records, k, records.end[k] if batch.is_end else t, limits):
-                    outcome = DISCARD
+                outcome = _limited(outcome, batch, records, k, t, limits)
                 if outcome == STAY:
                     groups.open[g, still] = k
                     still += 1
@@ -196,6 +193,17 @@ def _operator(opens: Any, updates: Any, verdict: Any) -> Any:
         return used
 
     return run
+
+
+@njit(cache=True, **INLINED)
+def _limited(outcome: int, batch: Batch, records: Records, k: int, t: Any, limits: Limits) -> int:
+    """Return what becomes of frame `k`: a maximum cuts one that would stay open, a minimum discards a reported one."""
+    if outcome == STAY and is_full(records, k, t, limits):
+        records.complete[k] = False
+        outcome = REPORT
+    if outcome == REPORT and not qualifies(records, k, records.end[k] if batch.is_end else t, limits):
+        return DISCARD
+    return outcome
 
 
 @njit(cache=True)

@@ -27,7 +27,7 @@ from windrow.filling.codec import KIND
 from windrow.filling.filler import Filler
 from windrow.framing.stream import StreamFramer, StreamPlan
 from windrow.rows import wire
-from windrow.rows.waiting import MemoryShelf
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.spark.failures import plain_errors
 from windrow.spark.resolve.columns import column, value_of
 from windrow.spark.resolve.fills import FRAME_NEEDS, FillQuery

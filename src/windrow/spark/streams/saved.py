@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from windrow.errors import SourceError, SpecError, quoted
 from windrow.filling.codec import KIND as FILL
 from windrow.framing.stream import StreamPlan
-from windrow.rows.waiting import MemoryShelf
+from windrow.rows.buffers.waiting import MemoryShelf
 from windrow.spark.arguments import check_spark
 from windrow.spark.sources.paths import has_scheme
 from windrow.spark.versions import to_arrow_schema

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.rows.buffers.waiting import TimedShelf, Waiting
 from windrow.rows.groups import Codes, Directory
 from windrow.rows.query import Reader
-from windrow.rows.waiting import TimedShelf, Waiting
 
 Flags = npt.NDArray[np.bool_]
 
