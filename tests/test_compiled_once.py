@@ -65,7 +65,7 @@ for kernel in {id(value): value for values in modules for value in values if isi
 print(json.dumps(counts))
 """
 
-KERNELS = {"_maximal": 4, "_minimal": 4, "_accumulate": 24, "_merge": 20, "_finish": 23, "_finish_lists": 5,
+KERNELS = {"_maximal": 5, "_minimal": 4, "_accumulate": 24, "_merge": 20, "_finish": 23, "_finish_lists": 5,
            "_append": 1, "_append_parts": 1, "_combine": 4, "_count": 1, "_find": 1, "_pairs": 1, "_segments": 1,
            "_width_cells": 1, "needed_from": 1}  # fmt: skip
 """The kernels that the script runs, and how many kinds of arguments each meets."""
