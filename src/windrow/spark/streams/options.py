@@ -80,9 +80,7 @@ class StreamOptions:
             return None
         number: object = self.idle
         if isinstance(number, int | float):
-            raise SpecError(
-                f"idle: expected a duration of the wall clock such as '10 minutes', or a timedelta, got {number!r}"
-            )
+            raise SpecError(f"idle: expected a duration such as '10 minutes', or a timedelta, got {quoted(number)}")
         check_duration(self.idle, "idle")
         micros = parse_duration(self.idle)
         if micros <= 0:
