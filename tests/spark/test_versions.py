@@ -42,12 +42,14 @@ def test_every_plan_finds_the_frames(spark, data, log, plan, tune):
     if plan == "ranges":
         tune(by_ranges=True, sampled=1.0)
     scheme = QUERIES["threshold with minimums"]
+    # A median has no exact equivalent in Spark SQL.
+    agg = {name: FEW[name] for name in FEW if plan != "native" or name != "middle"}
     source = wr.parquet(spark, log)
     found = wr.frames(
-        source if plan == "scan" else source.df, scheme, on="t", by="g", agg=FEW,
+        source if plan == "scan" else source.df, scheme, on="t", by="g", agg=agg,
         plan="shuffle" if plan == "ranges" else plan,
     )  # fmt: skip
-    assert rows_of(found.toArrow(), ["g"]) == rows_of(frame_locally(data, scheme, "t", ["g"], FEW), ["g"])
+    assert rows_of(found.toArrow(), ["g"]) == rows_of(frame_locally(data, scheme, "t", ["g"], agg), ["g"])
 
 
 def test_windows_are_the_same_by_every_plan(spark, log):

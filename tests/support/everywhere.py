@@ -121,7 +121,7 @@ def check_sql(spark: SparkSession, source: wr.ParquetSource) -> None:
     assert rows_of(spark.sql(call.format("g")).toArrow(), ["g"]) == rows_of(wanted.toArrow(), ["g"])
     with pytest.raises(AnalysisException) as caught:
         _ = spark.sql(call.format("lane")).schema
-    assert "by: no column named 'lane'; available columns: 'g', 't', 'x', 'v', 'text', 'state'" in str(caught.value)
+    assert "by: no column named 'lane'; available columns: 'g', 't', 'x', " in str(caught.value)
     assert "Traceback" not in str(caught.value)
     print("sql ok", flush=True)
 

@@ -139,7 +139,7 @@ def test_options_that_do_not_fit_a_delay_are_refused(spark, tmp_path):
         wr.frames(source, scheme, **asked, delay="1 minute", ahead=5)
     with pytest.raises(wr.SpecError, match=r"^ahead: column 'v' is of type bigint, which the clock cannot"):
         wr.slide(source, wr.Rows(3), on="v", agg={"n": wr.count()}, delay=5, ahead="1 day")
-    for idle, error in ((5, "expected a duration of the wall clock"), ("0 seconds", "must be greater"), ("x", "'x'")):
+    for idle, error in ((5, "expected a duration such as"), ("0 seconds", "must be greater"), ("x", "'x'")):
         with pytest.raises(wr.SpecError, match=f"^idle: .*{error}"):
             wr.frames(source, scheme, **asked, delay="1 minute", idle=idle)
     with pytest.raises(wr.SpecError, match=r"^idle: '1 minute' requires delay= or ordered=True"):
