@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 import windrow as wr
-from windrow.framing.schemes.boundary import LabelRule
 from windrow.framing.schemes.native import NativeRun, literal
 from windrow.framing.schemes.rules.loop import BoundRule, RuleScheme
+from windrow.framing.schemes.rules.runs import LabelRule
 from windrow.framing.schemes.text import text_option
 from windrow.rows.text import as_number
 from windrow.synopses.base import EXACT, Synopsis

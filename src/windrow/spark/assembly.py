@@ -130,7 +130,7 @@ def _check_columns(fragments: DataFrame) -> None:
 
 
 def _without_mark(field: StructField) -> StructField:
-    """Return a column of whole frames, which are no longer the stream that its mark is about; `known_at` still is."""
+    """Return a column of whole frames without the mark of the stream that they came from; `known_at` keeps its own."""
     mark = mark_of(field)
     if mark is None or mark["role"] == KNOWN_AT:
         return field

@@ -16,7 +16,7 @@ first and the last row, the area and the time between them, and the value carrie
     LAST, LAST + 1, LAST_X       the same for the last row
     LEFT                         with method="linear", the known time before the last row, whose area is not added yet
     AREA, TIME                   the integral and the time for which values are known
-    CARRIED                      0 if undecided, 1 if there is no value before the first row, 2 if there is
+    CARRIED                      0 if undecided, 1 if no value precedes the first row, 2 if one does
     CARRIED + 1 to CARRIED + 3   its `on`, as two numbers, and the value
 
 Merging is associative but not commutative, and nothing can be removed. An integer `on` is split into its upper and

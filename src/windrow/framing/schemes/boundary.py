@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from windrow.arrays import Array
 from windrow.framing.records import Batch
-from windrow.framing.schemes.base import Closure, Property, Scheme
+from windrow.framing.schemes.base import Scheme
 from windrow.framing.schemes.native import NativeRun
 from windrow.framing.schemes.rules.grid import Grid, cell_sql, cells, check_grid, check_origin, plain_cell, shifted
-from windrow.framing.schemes.rules.loop import BoundRule, RuleScheme, begins, joins, judges
+from windrow.framing.schemes.rules.loop import BoundRule
+from windrow.framing.schemes.rules.runs import LabelRule, RunScheme
 from windrow.framing.schemes.text import as_grid, as_limits, text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream
 
 
 @dataclass(frozen=True, repr=False)
-class Boundary(RuleScheme):
+class Boundary(RunScheme):
     """Maximal runs of rows in one cell of a grid over one or more attributes.
 
     Parameters
@@ -60,7 +61,6 @@ class Boundary(RuleScheme):
     )
 
     source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.2"
-    drops_runs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,22 +74,6 @@ class Boundary(RuleScheme):
     def examples(cls) -> tuple[Scheme, ...]:
         """Return cells by width."""
         return (cls({"x": 10.0}),)
-
-    @property
-    def closure(self) -> frozenset[Closure]:  # type: ignore[override]
-        """Parts of a run, and overlapping runs together, are runs."""
-        return self.closure_within_limits(frozenset({"union", "sub-interval"}))
-
-    @property
-    def properties(self) -> frozenset[Property]:
-        """Lemma 1 and propositions 1 and 2; every row is in exactly one frame."""
-        always: set[Property] = {"unique", "drained", "maximal", "covering", "disjoint", "partitioning"}
-        return self.properties_within_limits(frozenset(always))
-
-    @property
-    def is_run(self) -> bool:
-        """Whether Spark SQL can apply the limits: the label of a row is its cell."""
-        return self.is_cut_in_sql
 
     def native_run(self, inputs: Mapping[str, str]) -> NativeRun:
         """Return the runs of one cell."""
@@ -123,24 +107,3 @@ class Boundary(RuleScheme):
             return LabelRule(np.column_stack([cells(inputs[name], grid) for name, grid in grids.items()]))
 
         return BoundRule(make, labels=len(grids))
-
-
-class LabelRule(NamedTuple):
-    """The labels of the rows: a frame is a run of equal ones."""
-
-    labels: Array
-
-
-@judges(begins, LabelRule)
-def _begins(rule: Any, memo: Any, label: Any, k: int, i: int, continues: bool) -> bool:
-    for j in range(rule.labels.shape[1]):
-        label[k, j] = rule.labels[i, j]
-    return True
-
-
-@judges(joins, LabelRule)
-def _joins(rule: Any, memo: Any, label: Any, k: int, i: int, n: int) -> bool:
-    same = True
-    for j in range(rule.labels.shape[1]):
-        same = same and label[k, j] == rule.labels[i, j]
-    return same

@@ -17,11 +17,11 @@ import pyarrow as pa
 from windrow.arrays import Array
 from windrow.errors import SpecError, quoted
 from windrow.framing.records import Batch
-from windrow.framing.schemes.base import Closure, Property, Scheme
-from windrow.framing.schemes.boundary import LabelRule
+from windrow.framing.schemes.base import Scheme
 from windrow.framing.schemes.native import NativeRun
 from windrow.framing.schemes.rules.labels import LabelColumn
-from windrow.framing.schemes.rules.loop import BoundRule, RuleScheme
+from windrow.framing.schemes.rules.loop import BoundRule
+from windrow.framing.schemes.rules.runs import LabelRule, RunScheme
 from windrow.framing.schemes.text import as_values, text_option
 from windrow.framing.theory.intervals import Label
 from windrow.framing.theory.local import Stream
@@ -30,7 +30,7 @@ from windrow.rows.text import as_columns
 
 
 @dataclass(frozen=True, repr=False)
-class Change(RuleScheme):
+class Change(RunScheme):
     """Maximal runs of rows with equal values of one or more columns.
 
     Parameters
@@ -67,7 +67,6 @@ class Change(RuleScheme):
     )
 
     source: ClassVar[str] = "Frames (2016), 3.2 and 5.2.2: boundary frames in which every value is a cell"
-    drops_runs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,22 +77,6 @@ class Change(RuleScheme):
     def examples(cls) -> tuple[Scheme, ...]:
         """Return runs of one value."""
         return (cls("state"),)
-
-    @property
-    def closure(self) -> frozenset[Closure]:  # type: ignore[override]
-        """Parts of a run, and overlapping runs together, are runs."""
-        return self.closure_within_limits(frozenset({"union", "sub-interval"}))
-
-    @property
-    def properties(self) -> frozenset[Property]:
-        """Lemma 1 and propositions 1 and 2; every row is in exactly one frame."""
-        always: set[Property] = {"unique", "drained", "maximal", "covering", "disjoint", "partitioning"}
-        return self.properties_within_limits(frozenset(always))
-
-    @property
-    def is_run(self) -> bool:
-        """Whether Spark SQL can apply the limits: the label of a row is its value."""
-        return self.is_cut_in_sql
 
     def native_run(self, inputs: Mapping[str, str]) -> NativeRun:
         """Return the runs of equal values."""
